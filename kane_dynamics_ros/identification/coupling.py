@@ -1,10 +1,9 @@
 """Find coupled drives: joints whose drives turn with another joint, too, as in many wrists.
 
-What the estimate with a drive for each joint leaves is looked at first: where drive j turns at v_j + c v_i,
-its Coulomb friction adds f s(v_j + c v_i) to joint j and c f s(v_j + c v_i) to joint i. Pairs of neighbours
-whose residuals both follow one such column are tried: the estimate is made again with that coupling, c
-refined, and the coupling taken where data that were not fitted are better explained. When no more are asked
-for, those stay without which such data are clearly, and much, worse explained at both joints.
+What the estimate with a drive for each joint leaves is looked at first (``replay.coupled``). Neighbours whose
+residuals both follow friction of one common speed are tried: the estimate is made again with that coupling,
+its factor refined, and the coupling taken where data that were not fitted are better explained. When no more
+are asked for, those stay without which such data are clearly, and much, worse explained at both joints.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,21 +16,18 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification import choosing, fitting
 from kane_dynamics_ros.identification.fitting import Stage
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
-    STANDS,
     WINDOW,
     Regression,
     Rows,
 )
+from kane_dynamics_ros.replay.coupled import Left, likely_pairs
 from kane_dynamics_ros.replay.messages import Mask
 
-FACTORS = np.array([s * c for c in (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6) for s in (1.0, -1.0)])
-NEAR = 2  # joints, at most, between a joint and the drive that it turns, too
-SAMPLE, FEWEST = 3000, 100  # rows that are looked at
+SAMPLE = 3000  # rows that are looked at
 WINDOWS = 12  # of the motion, with which estimates are compared
 ASKS = 0.05  # of both joints' residuals that a column must explain to be tried
 TRIED = 6  # pairs, of those that are asked for
@@ -41,28 +37,11 @@ REFINED = 0.2  # of a factor, to both sides of where it is refined
 EXACT = 1e-3  # of a factor
 
 
-class Pair(NamedTuple):
-    """Drive ``drive`` turns with joint ``joint``, too, by ``factor``; ``share``: of what both leave."""
-
-    share: float
-    drive: int
-    joint: int
-    factor: float
-
-
-class Sample(NamedTuple):
-    """Residuals of the joints, whether each counts, and the joints' speeds: (N, n) each."""
-
-    residual: Array
-    good: Mask
-    qd: Array
-
-
 class Trial(NamedTuple):
     """What an estimate with some coupling leaves: ``errors`` (blocks, n), cross-validated; a sample of it."""
 
     errors: Array
-    sample: Sample
+    sample: Left
 
 
 def found_coupling(
@@ -78,11 +57,12 @@ def found_coupling(
     """
     block, residual, weight, qd = (np.concatenate(each) for each in zip(*sample, strict=True))
     used = fitted[block.astype(np.intp)]
-    seen = Sample(residual[used], (weight[used] > 0.0) & np.isfinite(stage.problem.sigma), qd[used])
+    slides = np.array([joint.kind == "prismatic" for joint in regression.model.joints])
+    seen = Left(residual[used], (weight[used] > 0.0) & np.isfinite(stage.problem.sigma), qd[used])
     C: Array = np.eye(regression.joints)
     before: Trial | None = None
     taken: list[tuple[int, int]] = []
-    while pairs := asked_for(seen, C, regression)[:TRIED]:
+    while pairs := likely_pairs(seen, slides, C, ASKS)[:TRIED]:
         progress("looking for coupled drives")
         before = before or tried(regression, stage, fitted, C)
         for pair in pairs:
@@ -118,49 +98,6 @@ def changed(C: Array, place: tuple[int, int], factor: float) -> Array:
     other: Array = C.copy()
     other[place] = factor
     return other
-
-
-def asked_for(seen: Sample, C: Array, regression: Regression) -> list[Pair]:
-    """The pairs of neighbours that the residuals ask for, with a factor each, the likeliest first."""
-    n, joints, moves = len(C), regression.model.joints, regression.extent.speeds >= STANDS
-    found = []
-    for drive in range(n):
-        for joint in range(max(0, drive - NEAR), min(n, drive + NEAR + 1)):
-            if C[drive, joint] or C[joint, drive] or not (moves[drive] and moves[joint]):
-                continue  # itself among them
-            slides = joints[drive].kind == "prismatic", joints[joint].kind == "prismatic"
-            unit = 1.0 if slides[0] == slides[1] else regression.speeds[drive] / regression.speeds[joint]
-            shares = asked(seen, C, drive, joint, unit * FACTORS)
-            best = int(np.argmax(shares))
-            if shares[best] > ASKS:
-                near = FACTORS[best] * unit * np.linspace(0.7, 1.4, 29)
-                shares = asked(seen, C, drive, joint, near)
-                best = int(np.argmax(shares))
-                found.append(Pair(float(shares[best]), drive, joint, float(near[best])))
-    return sorted(found, reverse=True)
-
-
-def asked(seen: Sample, C: Array, drive: int, joint: int, factors: Array) -> Array:
-    """The lesser part (factors,) of both joints' residuals that friction of a drive so coupled explains.
-
-    Offset and the friction that the estimate has at both joints are taken out; 0 where the drive would gain
-    power at a joint.
-    """
-    good = seen.good[:, drive] & seen.good[:, joint]
-    if good.sum() < FEWEST:
-        return np.zeros(len(factors))
-    qd, residual = seen.qd[good], seen.residual[good][:, [drive, joint]]
-    w = qd @ C.T
-    width = COULOMB_WIDTHS[1]
-    own = w[:, [drive, joint]]
-    known = np.column_stack([np.ones(len(qd)), own, smooth_sign(own, width)])
-    Q = np.linalg.qr(known).Q
-    columns = smooth_sign(w[:, [drive]] + qd[:, [joint]] * factors, width)
-    columns, residual = (each - Q @ (Q.T @ each) for each in (columns, residual))
-    products, size = columns.T @ residual, (columns**2).sum(axis=0)
-    share = products**2 / np.maximum(size[:, None] * (residual**2).sum(axis=0), 1e-300)
-    resists = (products[:, 0] > 0.0) & (products[:, 1] * factors > 0.0)
-    return np.asarray(np.where(resists, share.min(axis=1), 0.0), dtype=float)
 
 
 def refined(regression: Regression, stage: Stage, fitted: Mask, C: Array, place: tuple[int, int]) -> Array:
@@ -241,4 +178,4 @@ def tried(regression: Regression, stage: Stage, fitted: Mask, C: Array) -> Trial
         samples.append((left, good, rows.qd))
     residual, counts, qd = (np.concatenate(each) for each in zip(*samples, strict=True))
     some = slice(None, None, max(1, len(qd) // SAMPLE))
-    return Trial(errors[fitted], Sample(residual[some], counts[some] > 0, qd[some]))
+    return Trial(errors[fitted], Left(residual[some], counts[some] > 0, qd[some]))

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.comparison import Comparison, smoothed
 from kane_dynamics_ros.replay.correlation import bartlett, memory
+from kane_dynamics_ros.replay.coupled import Left, Pair, explained, likely_pairs, right_way_round
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Vector
 
@@ -57,6 +58,7 @@ FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
 ZERO: Vector = (0.0, 0.0, 0.0)
 OTHER_UNIT = 2.0  # times the model's effort, or as little of it, from which the unit is another one
 MOST_LEFT = 0.1  # of an effort's variance that such a factor may leave
+SAMPLES_OF_PAIRS = 4000  # among which drives that turn with two joints are looked for
 PIECE = 2000  # samples whose regressor is held at once: some MB
 RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
 
@@ -369,6 +371,35 @@ def whole_arm_cause(
         if float(left @ left) > (1 - SMALLEST_CAUSE_SHARE) * float(wanted @ wanted):
             return None
     return best
+
+
+def coupled_drive(
+    model: DynamicsModel, comparison: Comparison, residual: Array, judged: NDArray[np.bool_]
+) -> Pair | None:
+    """The drive that seems to turn with another joint, too, by friction that two joints' residuals share.
+
+    ``residual`` (N, n): without what a cause of the whole arm explains. It must hold in both halves of the
+    recording, each made of turns.
+    """
+    some = slice(None, None, max(1, len(residual) // SAMPLES_OF_PAIRS))
+    rigid = np.stack([comparison.terms[name][some] for name in RIGID], axis=2)
+    size = np.sqrt(np.mean(comparison.measured**2, axis=0))
+    counts = judged & (np.sqrt(np.mean(residual**2, axis=0)) > SMALLEST_EFFORT * size)
+    good = np.tile(counts, (len(rigid), 1))
+    left = Left(residual[some], good, comparison.speed[some], rigid)
+    C = np.eye(len(size)) if model.coupling is None else model.coupling
+    slides = np.array([joint.kind == "prismatic" for joint in model.joints])
+    turns = np.arange(len(rigid)) * 2 * FOLDS // len(rigid) % 2
+    for pair in likely_pairs(left, slides, C, SMALLEST_CAUSE_SHARE)[:1]:
+        halves = [
+            Left(left.residual[part], good[part], left.qd[part], rigid[part])
+            for part in (turns == 0, turns == 1)
+        ]
+        factor = np.array([pair.factor])
+        if min(float(explained(half, C, *pair[1:3], factor)[0]) for half in halves) > SMALLEST_CAUSE_SHARE:
+            friction = left._replace(residual=left.residual + comparison.terms["friction"][some])
+            return right_way_round(friction, C, pair)
+    return None
 
 
 def carriers(model: DynamicsModel) -> dict[str, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
+from kane_dynamics_ros.replay.coupled import Pair
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -76,6 +77,7 @@ class Verdict:
     """The verdict on one bag.
 
     ``cause``, and ``findings`` in words, are about the whole arm; ``damages``: what could not be read.
+    ``coupling``: the drive that seems to turn with another joint, too.
     """
 
     bag: Path
@@ -87,6 +89,7 @@ class Verdict:
     processing: Processing
     notes: tuple[str, ...]
     damages: tuple[str, ...]
+    coupling: Pair | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,13 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
         if isinstance(cause, attribution.TipBody | attribution.LinkError)
         else None
     )
+    findings = [] if cause is None else [arm_finding(cause, model.tips)]
+    coupling: Pair | None = None
+    if not isinstance(cause, attribution.EffortScale):
+        residual = comparison.residual if explained is None else comparison.residual - explained
+        coupling = attribution.coupled_drive(model, comparison, residual, judged)
+    if coupling is not None:
+        findings.append(coupling_finding(coupling, model))
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     joints = []
     for j, one in enumerate(fits):
@@ -184,7 +194,7 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
         model=model.name,
         joints=tuple(joints),
         cause=cause,
-        findings=() if cause is None else (arm_finding(cause, model.tips),),
+        findings=tuple(findings),
         processing=Processing(
             recorded_rate=motion.sampled,
             analysis_rate=motion.rate,
@@ -196,6 +206,7 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
         ),
         notes=(*recording.notes, *notes(motion)),
         damages=recording.damages,
+        coupling=coupling,
     )
     return Analysis(verdict, motion, comparison)
 
@@ -286,6 +297,17 @@ def arm_finding(cause: Cause, tips: Sequence[str]) -> str:
     return (
         f"as if {carrier} carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "
         f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {cause.frame!r}: {share}"
+    )
+
+
+def coupling_finding(pair: Pair, model: DynamicsModel) -> str:
+    """What the residuals of two joints together say of a drive."""
+    drive, joint = (model.joints[k] for k in (pair.drive, pair.joint))
+    unit, per = ("m" if each.kind == "prismatic" else "rad" for each in (drive, joint))
+    return (
+        f"as if the drive of {drive.name!r} turned with {joint.name!r}, too, by about {pair.factor:.2g} "
+        f"{unit} a {per}: its friction explains {100 * pair.share:.0f} % or more of what other terms leave "
+        "of both; kane_dynamics identify finds such couplings for the node's friction.coupling"
     )
 
 

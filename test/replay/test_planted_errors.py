@@ -72,6 +72,36 @@ def test_without_noise_the_model_explains_everything(tmp_path: Path) -> None:
     assert all(joint.fit.nrmse is not None and joint.fit.nrmse < 1e-4 for joint in found.joints)
 
 
+@pytest.mark.parametrize(
+    ("drive", "joint", "factor"), [(4, 3, 1.0), (3, 4, 1.0), (4, 3, -0.4)], ids=["wrist", "upwards", "slow"]
+)
+def test_a_drive_that_turns_with_another_joint_is_named(
+    tmp_path: Path, drive: int, joint: int, factor: float
+) -> None:
+    C = np.eye(5)
+    C[drive, joint] = factor
+    w = QD @ C.T
+    drives = np.array([0.0, 0.0, 0.0, 0.3, 0.5]) * np.tanh(w / 0.01) + 0.1 * w
+    found = verdict(tmp_path, effort(pinocchio_arm(), Q, QD, QDD) + drives @ C)
+    assert found.coupling is not None
+    assert (found.coupling.drive, found.coupling.joint) == (drive, joint)
+    assert found.coupling.factor == pytest.approx(factor, rel=0.05)
+    [words] = found.findings
+    turned, other = MODEL.joint_names[drive], MODEL.joint_names[joint]
+    said = (
+        f"the drive of {turned!r} turned with {other!r}, too, by about {found.coupling.factor:.2g} rad a rad"
+    )
+    assert said in words
+
+
+def test_friction_of_two_neighbours_is_no_coupling(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    tau[:, 3:] += 0.4 * np.tanh(QD[:, 3:] / 0.01) + 0.2 * QD[:, 3:]
+    found = verdict(tmp_path, tau)
+    assert found.coupling is None
+    assert found.findings == ()
+
+
 def test_missing_coulomb_friction_is_found_on_its_joint(tmp_path: Path) -> None:
     tau = effort(pinocchio_arm(), Q, QD, QDD)
     tau[:, 3] += 0.4 * np.tanh(QD[:, 3] / 0.01)
