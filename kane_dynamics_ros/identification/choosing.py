@@ -17,7 +17,9 @@ from kane_dynamics_ros.identification.fitting import LIMITS, PLAIN, Choice, Prob
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, STRIBECK_WIDTHS
 from kane_dynamics_ros.replay.messages import Mask
 
-BASIC = np.arange(len(FAMILIES)) < 6  # families that are easy to tell apart
+PLACES = np.arange(len(FAMILIES))
+PLAINEST, BASIC = PLACES < 4, PLACES < 6  # families of every arm; those that are easy to tell apart
+LOAD, MOST_LOAD = FAMILIES.index("load"), 0.5  # that friction takes: gears with more could not be turned back
 GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fitting.NOT_NEGATIVE]
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
@@ -47,10 +49,10 @@ def spread(differences: Array) -> Array:
     return np.asarray(np.sqrt(count) * differences.std(axis=0, ddof=1) if count > 1 else 0.0)
 
 
-def clearly_better(before: Array, after: Array) -> Mask:
-    """Where errors (blocks, ...) are less, by more than chance and than ``WORTH`` of them."""
+def clearly_better(before: Array, after: Array, *, margin: float = fitting.CLEARLY) -> Mask:
+    """Where errors (blocks, ...) are less, by ``margin`` standard errors and by ``WORTH`` of them."""
     gain = before - after
-    needed = np.maximum(fitting.CLEARLY * spread(gain), WORTH * before.sum(axis=0))
+    needed = np.maximum(margin * spread(gain), WORTH * before.sum(axis=0))
     return np.asarray(gain.sum(axis=0) > needed)
 
 
@@ -91,36 +93,37 @@ def choose_lambda(problem: Problem, choice: Choice) -> tuple[float, Array]:
 def choose_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
     """The terms that data ask for that were not fitted.
 
-    ``BASIC`` ones come first. Terms that are hard to tell from these, as friction by direction is from an
-    offset, take part with a joint whose data are clearly better off with what is then chosen.
+    ``PLAINEST`` ones come first. Other ``BASIC`` ones take part with a joint whose data are better off so;
+    the rest, which is hard to tell from these, as friction by direction is from an offset, if clearly so.
     """
-    basic = choice._replace(active=choice.active & BASIC)
-    chosen = remaining_terms(problem, basic, weight)
-    if (basic.active == choice.active).all():
-        return chosen
-    richer = remaining_terms(problem, choice, weight)
-    errors = [cross_validated(problem, each, weight) for each in (chosen, richer)]
-    better = clearly_better(*errors)[:, None]
-    held = {
-        (j, row) for each, used in ((richer, better), (chosen, ~better)) for j, row in each.held if used[j, 0]
-    }
-    active, origin = (np.where(better, new, old) for new, old in zip(richer[:2], chosen[:2], strict=True))
-    return Choice(active, origin, frozenset(held))
+    chosen = remaining_terms(problem, choice._replace(active=choice.active & PLAINEST), weight)
+    for families, margin in ((BASIC, 1.0), (PLACES >= 0, fitting.CLEARLY)):
+        richer = remaining_terms(problem, choice._replace(active=choice.active & families), weight)
+        errors = [cross_validated(problem, each, weight) for each in (chosen, richer)]
+        better = clearly_better(*errors, margin=margin)[:, None]
+        sides = ((richer, better), (chosen, ~better))
+        held = frozenset(at for each, used in sides for at in each.held if used[at[0]])
+        active, origin = (np.where(better, new, old) for new, old in zip(richer[:2], chosen[:2], strict=True))
+        chosen = Choice(active, origin, held)
+    return chosen
 
 
 def remaining_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
     """Take out terms, one by one, until data that were not fitted miss each that is left.
 
     A term that is negative where it cannot be goes first, and is zero: the URDF's friction is a guess, which
-    such data contradict.
+    such data contradict. So does friction that takes more than ``MOST_LOAD``, which stands for another.
     """
     blocks = [problem.equations(part) for part in problem.folded]
     whole = problem.equations(problem.whole)
     margin = np.array([0.0 if family in PLAIN else fitting.CLEARLY for family in FAMILIES])
     while choice.active.any():
-        negative = _most_negative(
-            choice, problem.terms(fitting.free_solution(problem, choice, whole, weight))
-        )
+        terms = problem.terms(fitting.free_solution(problem, choice, whole, weight))
+        steep = np.flatnonzero(choice.active[:, LOAD] & (terms[:, LOAD] > MOST_LOAD))
+        if len(steep):
+            choice = without(choice, int(steep[0]), LOAD, 0.0)
+            continue
+        negative = _most_negative(choice, terms)
         if negative is not None:
             choice = _no_longer_negative(problem, choice, weight, *negative)
             continue

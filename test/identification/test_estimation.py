@@ -189,3 +189,40 @@ def test_a_velocity_that_is_too_noisy_is_told_from_one_that_is_missing(tmp_path)
         assert JOINTS[0] in first.noisy
         assert first.derived == ()
         assert (second.noisy, second.derived) == ((), tuple(JOINTS))
+
+
+BASIC = np.arange(len(FAMILIES)) < 6
+
+
+def changed(problem, joint, column, by):
+    """The problem with other products of one joint: ``by`` gives each family's factor, or one for each block.
+
+    Of such columns are the family ``column``'s made then; or, without one, so much more is the effort.
+    """
+    places = {family: [k for k, t in enumerate(TERMS) if t.family == family] for family in FAMILIES}
+    gram = problem.gram.copy()
+    T = np.tile(np.eye(gram.shape[-1]), (len(gram), 1, 1))
+    for width, to in enumerate([-1] if column is None else problem.free + np.array(places[column])):
+        T[:, :, to] *= column is None
+        for family, factor in by.items():
+            T[:, problem.free + places[family][0 if column is None else width], to] += factor
+    gram[:, joint] = T.swapaxes(1, 2) @ gram[:, joint] @ T
+    return replace(problem, gram=gram)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.2, True), (0.8, False)])
+def test_friction_takes_at_most_half_of_the_load(problem, share, kept):
+    """Gears with more could not be turned back: what looks like it is something else."""
+    loaded = changed(problem, 1, None, {"load": share})
+    chosen = choosing.choose_terms(loaded, Choice(np.tile(BASIC, (N, 1)), NONE), 1.0)
+    assert chosen.active[1, FAMILIES.index("load")] == kept
+    assert chosen.origin[1, FAMILIES.index("load")] == 0.0
+
+
+def test_coulomb_friction_does_not_give_way_to_a_load_that_hardly_changes(problem):
+    """Both explain it, and by chance Coulomb's part beside the load comes out negative."""
+    by_chance = changed(problem, 1, None, {"load": 0.02 * np.tile([0.9, -0.4], 6)})
+    steady = changed(by_chance, 1, "load", {"coulomb": 3.0, "load": 0.02})
+    chosen = choosing.choose_terms(steady, Choice(np.tile(BASIC, (N, 1)), NONE), 1.0)
+    active = dict(zip(FAMILIES, chosen.active[1].tolist(), strict=True))
+    assert (active["coulomb"], active["load"]) == (True, False)
