@@ -33,6 +33,7 @@ Mask = NDArray[np.bool_]
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
+STANDS = 0.05  # [rad/s] or [m/s]: a joint that is never faster stands still
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS = 30
@@ -89,21 +90,23 @@ def external_efforts(
         np.concatenate([getattr(interval, name) for interval in inner])
         for name in ("q", "qd", "qdd", "effort")
     )
+    stands = np.abs(qd).max(axis=0) < STANDS  # what it does move comes of what pushes it
+    qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
     missing = effort - predicted
     free = np.ones(len(q), bool) if free is None else free
     explained = _explained(model, q, qd, qdd, predicted, missing, free) if correct else np.zeros_like(missing)
     external = explained - missing  # what the environment adds, the drive need not supply
     lengths = [len(interval.time) for interval in inner]
-    limits = [joint.effort for joint in model.joints]
-    largest = np.abs(effort).max(axis=0)
-    floor = FLOOR * np.array([limit or most for limit, most in zip(limits, largest, strict=True)])
+    most = np.abs(effort).max(axis=0)
+    floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
+    least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     return Residual(
         time=np.concatenate([interval.time for interval in inner]),
         q=q,
         external=external,
         uncorrected=-missing,
-        spread=np.maximum(spread(external, qd, qdd, free, share), 1e-6 * floor + np.finfo(float).tiny),
+        spread=np.maximum(spread(external, qd, qdd, free, share), least),
         floor=floor,
         rate=motion.rate,
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),

@@ -87,6 +87,28 @@ def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> No
         assert push.end - 0.3 < contact["end"] < push.end + 0.3
 
 
+def test_pushes_that_bend_a_standing_arm_and_leave_stiction_behind_are_found(tmp_path: Path) -> None:
+    """What moves then comes of the pushes, which must not pass for motion whose noise they are."""
+    sizes = np.array(
+        [[40.0, 120.0, 60.0, 0.0, 0.0], [0.0, 130.0, 0.0, 0.0, 0.0], [45.0, 140.0, 70.0, 6.0, 0.0]]
+    )
+    sizes = np.vstack([sizes, [60.0, 0.0, 0.0, 0.0, 0.0]])
+    starts = (2.6, 5.4, 9.0, 12.5)
+    pushes = tuple(Push(at, at + 1.0, tuple(each)) for at, each in zip(starts, sizes.tolist(), strict=True))
+    free, arm = (pushed(18.0, 100.0, some, still=True) for some in ((), pushes))
+    external = free.effort - arm.effort
+    mean = free.effort.mean(axis=0)
+    arm.effort[:] = mean + 0.3 * (free.effort - mean) - external
+    arm.position[:] += 2e-5 * external  # the gears give way
+    arm.velocity[:] += np.gradient(2e-5 * external, 0.01, axis=0)
+    time = np.arange(len(external))[:, None] / 100.0
+    for at, each in zip(starts, sizes, strict=True):  # stiction lets go slowly
+        arm.effort[:] += np.where(time > at + 1.0, 0.1 * each * np.exp(-(time - at - 1.0) / 1.5), 0.0)
+    found = contacts_in(write_bag(tmp_path / "bag", arm), tmp_path / "report")
+    assert [contact["start"] for contact in found] == pytest.approx(starts, abs=0.3)
+    assert [contact["end"] - contact["start"] for contact in found] == pytest.approx([1.0] * 4, abs=0.3)
+
+
 @pytest.mark.parametrize(("joint", "size"), [(1, 60.0), (1, 30.0), (0, 40.0)])
 def test_pushes_at_the_shoulder_alone_are_found(tmp_path: Path, joint: int, size: float) -> None:
     """Two fifths of the time, in one joint, to and fro: neither noise nor errors of the model."""
