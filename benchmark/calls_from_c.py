@@ -1,5 +1,7 @@
 """One call from C and C++: inverse and forward dynamics, the mass matrix and the derivatives."""
 
+import re
+import sys
 from pathlib import Path
 
 from benchmark.line import Line, below, faster
@@ -66,6 +68,7 @@ def call_times(measured: Measured, folder: Path = BUILD) -> Times:
     for work, source in measured.casadi_derived.items():
         adapters[work, "casadi_ours"] = CASADI_CALL.format(name=source.stem)
     casadi = [measured.casadi_urdf, measured.casadi_ours, *measured.casadi_derived.values()]
+    print(f"  {name}: compiled, then called {REPEATS} times a rival", file=sys.stderr, flush=True)
     program = link_program(folder, name, adapters, [measured.source, *casadi])
     times: Times = {}
     with one_core():
@@ -117,7 +120,9 @@ def _other_functions(measured: Measured, times: Times) -> list[Line]:
             result.append(Line(f"{arm}, {title}", ours, theirs, name, "ns"))
         else:
             result.append(faster(f"{arm}, {title}", ours, theirs, name, "ns", factor))
-        count = count_operations(measured.source, f"{arm}_{work}").binary
+        others = set(re.findall(r"KD_WITHOUT_\w+", measured.source.read_text()))
+        without = sorted(others - {f"KD_WITHOUT_{work}", "KD_WITHOUT_STATES"})
+        count = count_operations(measured.source, f"{arm}_{work}", without=without).binary
         program = measured.casadi_derived[work]
         rival = count_operations(program, program.stem).binary
         result.append(Line(f"{arm}, {title}, operations", count, rival, name, ""))

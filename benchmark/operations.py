@@ -31,22 +31,28 @@ class Operations:
     calls: Counter[str] = field(default_factory=Counter)
 
 
-def count_operations(source: Path, function: str, apart: Sequence[str] = ("kd_sincos",)) -> Operations:
-    """Operations of one call of ``function`` in a C file. Raises ``KeyError`` if it is not defined there."""
-    tree = c_parser.CParser().parse(TYPES + preprocessed(source))
+def count_operations(
+    source: Path, function: str, apart: Sequence[str] = ("kd_sincos",), without: Sequence[str] = ()
+) -> Operations:
+    """Operations of one call of ``function`` in a C file. Raises ``KeyError`` if it is not defined there.
+
+    ``without``: macros that leave other functions out, which a parser takes long for.
+    """
+    tree = c_parser.CParser().parse(TYPES + preprocessed(source, without))
     definitions = {node.decl.name: node.body for node in tree.ext if isinstance(node, c_ast.FuncDef)}
     counter = _Counter(definitions, tuple(apart))
     counter.visit(definitions[function])
     return counter.operations
 
 
-def preprocessed(source: Path) -> str:
+def preprocessed(source: Path, defined: Sequence[str] = ()) -> str:
     """The file's text after the C preprocessor, with empty system headers: what is the file's own."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "cc")
     with tempfile.TemporaryDirectory() as empty:
         for header in HEADERS:
             Path(empty, header).touch()
         command = [compiler, "-E", "-P", "-std=c99", "-U__GNUC__", "-nostdinc", "-I", empty, str(source)]
+        command += [f"-D{name}" for name in defined]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
