@@ -46,7 +46,10 @@ How it is measured:
   without and with its observer of external torque, which then estimates at every state.
 - *The control core*: what `kane_dynamics package` writes for the Panda, in mode computed torque with a
   payload, viscous, Coulomb, load and Stribeck friction, and all checks; the state follows a slow wave.
-- *Batches*: `NAME_..._batch` beside the same function called state by state, both from C.
+- *Batches*: `NAME_..._batch` beside the same function called state by state, both from C. Of results that
+  are larger than the caches, memory is the limit: of 16 MB and more they go past the caches where states are
+  computed side by side. The regressor is called state by state in a batch too: its 250 numbers a state took
+  263 ns, of which 181 in the cache, while plain stores of as many bytes alone took 190 ns.
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.
 - *What the compiler is told*: `-O3 -march=native -mtune=generic`. Without the last, GCC takes the

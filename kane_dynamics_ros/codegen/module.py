@@ -18,7 +18,6 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file
 LONGEST_LINE = 4096  # [bytes]
 
-
 OF_C99 = (  # its headers, which NAME.h would stand before
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool "
     "stddef stdint stdio stdlib string tgmath time wchar wctype"

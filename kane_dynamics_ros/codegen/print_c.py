@@ -7,7 +7,6 @@ The text is written as C, in the files of ``templates``. ``print_single`` prints
 import dataclasses
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,7 +23,10 @@ from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 FUNCTIONS, MODULE, HEADER = sections("functions.c"), sections("module.c"), sections("module.h")
-LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
+LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic,
+FEW_LANES = 8  # and that stores do, of functions with
+WIDE = 16  # results or more
+WORTH_WAITING = 3  # statements an output, below which outputs are written at the end
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 
 
@@ -86,15 +88,18 @@ class _Text:
         return f"{a} {node.kind} {self.names[node.b]}"
 
     def statements(self, targets: Sequence[str] = (), indent: str = "    ") -> str:
-        """The statements; each output goes to its target as soon as it is there, and its register is free."""
-        real, assigned = self.precision.real, defaultdict[int, list[str]](list)
+        """The statements; each output goes to its target at once, and its register is free.
+
+        Many outputs follow at the end: memory is slow to take rows that are not written from end to end.
+        """
+        real, names, own = self.precision.real, self.names, self.listing.statements
+        lines = {i: [f"{indent}{real} {names[i]} = {self.right(i)};"] for i in own}
+        soon, last = WORTH_WAITING * len(targets) < len(lines), list[str]()
         for target, output in zip(targets, self.listing.outputs, strict=bool(targets)):
             sign = "-" if output.negative else ""
-            assigned[output.index].append(f"{indent}{target} = {sign}{self.names[output.index]};")
-        lines = []
-        for i in self.listing.statements:
-            lines += [f"{indent}{real} {self.names[i]} = {self.right(i)};", *assigned.pop(i, ())]
-        return "\n".join([*lines, *itertools.chain(*assigned.values())])
+            at = lines.get(output.index, last) if soon else last
+            at.append(f"{indent}{target} = {sign}{names[output.index]};")
+        return "\n".join([*itertools.chain(*lines.values()), *last])
 
 
 def _placed(name: str, at: Callable[[int], str]) -> str:
@@ -124,7 +129,7 @@ class Sines:
         return self.slots if self.slots == 1 else -(-self.slots // together) * together
 
     def texts(self, *, in_lanes: bool) -> list[str]:
-        """The pass for one state, and one for KD_LANES states; joint positions are read where they are."""
+        """The pass for one state, and that for several; joint positions are read where they are."""
         text = _Text(self.cut.before, self.precision)
         values = [text.names[i] for i in self.cut.angles]
         values = (values * self.precision.together)[: self.padded]
@@ -144,14 +149,15 @@ class Sines:
         )
         if not in_lanes:
             return [one]
-        text = _Text(self.cut.before, self.precision, at=lambda i: f"{i} * KD_LANES + k")
+        text = _Text(self.cut.before, self.precision, at=lambda i: f"{i} * lanes + k")
         pairs = zip(self.cut.place, self.cut.angles, strict=True)
         of_lanes = c_text(
             FUNCTIONS["sines_of_lanes"],
+            *(["gaps"] if self.slots > len(self.cut.angles) else []),
             k=self.k,
             slots=self.slots,
             statements=text.statements(indent="        "),
-            stores="\n".join(f"        x[{at} * KD_LANES + k] = {text.names[i]};" for at, i in pairs),
+            stores="\n".join(f"        x[{at} * lanes + k] = {text.names[i]};" for at, i in pairs),
         )
         return [one, of_lanes]
 
@@ -194,23 +200,21 @@ class _Printer:
             one = f"#ifndef KD_WITHOUT_STATES\n{one}#endif\n" if self.laned else one
             texts = [*self._body(self.listing), one]
         if self.precision.batches:
-            batch = self._in_lanes(size) if self.laned else self._one_by_one(size)
+            one_by_one = {"at_state": self._shifted("k"), "size": size}
+            batch = self._in_lanes(size) if self.laned else self.filled("states_one_by_one", **one_by_one)
             texts.append(f"#ifndef KD_WITHOUT_BATCHES\n{batch}#endif\n")
         return texts
 
     def filled(self, template: str, **values: object) -> str:
         """A template with what every one of a function may ask for."""
-        function, kept = self.function, []
+        function = self.function
         if self.sines:
-            kept.append("sines")
             values |= {"k": self.sines.k, "padded": self.sines.padded}
-        if function.pivots:
-            kept.append("singular")
-        if function.slopes:
-            kept.append("slopes")
+        wide = math.prod(function.shape) >= WIDE
+        marks = {"sines": self.sines, "singular": function.pivots, "slopes": function.slopes, "wide": wide}
         return c_text(
             FUNCTIONS[template],
-            *kept,
+            *(mark for mark, holds in marks.items() if holds),
             prefix=self.prefix,
             name=function.name,
             real=self.precision.real,
@@ -272,7 +276,7 @@ class _Printer:
         return [*texts, self.filled("together", parameters=parameters, room=max(room, 1), calls=calls)]
 
     def _in_lanes(self, size: int) -> str:
-        """The form for many states, KD_LANES at a time."""
+        """The form for many states, some side by side."""
         inputs = self.function.inputs
         widths = {a: self.equations.width(a) for a in inputs} | {"out": size}
         if self.sines:
@@ -282,15 +286,13 @@ class _Printer:
         return self.filled(
             "states_in_lanes",
             rows=", ".join(f"const double *{a}" for a in self.function.arguments),
-            arrays=", ".join(f"{a.upper()}[{width} * KD_LANES]" for a, width in widths.items()),
-            loads="\n".join(f"    kd_to_lanes({a}, {widths[a]}, used, {a.upper()});" for a in inputs),
+            arrays=", ".join(f"{a.upper()}[{width} * lanes]" for a, width in widths.items()),
+            loads="\n".join(f"    kd_to_lanes({a}, {widths[a]}, used, lanes, {a.upper()});" for a in inputs),
             lanes=", ".join(a if a == "prepared" else f"{a.upper()} + k" for a in self.arrays),
             size=size,
+            side_by_side=FEW_LANES if size >= WIDE else LANES,
             at_first=self._shifted("first"),
         )
-
-    def _one_by_one(self, size: int) -> str:
-        return self.filled("states_one_by_one", at_state=self._shifted("k"), size=size)
 
     def _shifted(self, index: str) -> str:
         """The arguments of the state number ``index``."""
@@ -417,7 +419,7 @@ def _table(functions: Sequence[Function]) -> str:
 
 def c_source(name: str, derived: Derived, version: str) -> str:
     """The text of NAME.c."""
-    return source_text(name, derived, banner(name, derived, version), sincos_kernel(LANES))
+    return source_text(name, derived, banner(name, derived, version), sincos_kernel())
 
 
 def source_text(name: str, derived: Derived, head: str, kernel: str, precision: Precision = DOUBLE) -> str:

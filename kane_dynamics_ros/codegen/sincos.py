@@ -33,7 +33,7 @@ The last vector of four overlaps the one before: five angles are 1 to 4 and 2 to
 A vector that held the fifth angle four times GCC would compute as one double. The pass wants ``x`` where the
 caller has it, or in whole vectors, which a processor can forward from its stores to its loads; ``s`` and
 ``c`` have room for four. ``n`` is the number of angles, a constant at each call. In a batch, the block form
-takes one joint's angles of ``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of
+takes one joint's angles of several states. Nothing is allocated, nothing is global: any number of
 threads may call.
 """
 
@@ -42,8 +42,8 @@ from kane_dynamics_ros.codegen.c_text import c_text, sections
 INCLUDES = ("float.h", "math.h", "stdint.h", "string.h")  # what the text needs
 
 
-def sincos_kernel(block: int = 64) -> str:
-    """C99 text of ``kd_sincos`` and of ``kd_sincos_block`` for ``block`` states, a multiple of four.
+def sincos_kernel() -> str:
+    """C99 text of ``kd_sincos`` and of ``kd_sincos_block``.
 
     The text is to follow ``#include`` lines for ``INCLUDES``; compile it with optimisation and, for
     speed, ``-march=native``. The three arrays of each function must not overlap.
@@ -52,4 +52,4 @@ def sincos_kernel(block: int = 64) -> str:
     one = c_text(text["pairs"], n=1, inline="static inline")
     four = c_text(text["pairs"], n=4, inline="static inline __attribute__((always_inline))")
     vectors = f"#if KD_VECTORS\n{four}#endif\n"
-    return "\n".join([f"#define KD_SINCOS_BLOCK {block}\n", text["head"], one, vectors, text["passes"]])
+    return "\n".join([text["head"], one, vectors, text["passes"]])

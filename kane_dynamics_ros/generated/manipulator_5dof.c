@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define KD_SINCOS_BLOCK 32
-
 /* Sines and cosines of all angles in one pass, error below 1 ulp: codegen/sincos.py explains it. */
 #if defined(__GNUC__) && !defined(KD_NO_VECTORS)
 #define KD_VECTORS 1
@@ -141,29 +139,29 @@ static inline void kd_sincos(const double *restrict x, double *restrict s, doubl
         kd_sincos_far(x, s, c, n);
 }
 
-/* x[KD_SINCOS_BLOCK] [rad], one joint's angle in as many states -> s = sin(x), c = cos(x). */
-static inline void kd_sincos_block(const double *restrict x, double *restrict s, double *restrict c)
+/* x[n] [rad], one joint's angle in n states, a multiple of four -> s = sin(x), c = cos(x). */
+static inline void kd_sincos_block(const double *restrict x, double *restrict s, double *restrict c, const int n)
 {
     if (KD_LIBRARY_SINES) {
-        kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
+        kd_sincos_far(x, s, c, n);
         return;
     }
 #if KD_VECTORS
     kd_bits_4 far = {0};
-    for (int i = 0; i < KD_SINCOS_BLOCK; i += 4)
+    for (int i = 0; i < n; i += 4)
         kd_sincos_4(x + i, s + i, c + i, &far);
     const uint64_t any = (far[0] | far[1] | far[2] | far[3]) >> 63;
 #else
     uint64_t far = 0;
-    for (int i = 0; i < KD_SINCOS_BLOCK; i++)
+    for (int i = 0; i < n; i++)
         kd_sincos_1(x + i, s + i, c + i, &far);
     const uint64_t any = far >> 63;
 #endif
     if (any)
-        kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
+        kd_sincos_far(x, s, c, n);
 }
 
-#define KD_LANES 32 /* states that are computed side by side */
+#define KD_LANES 32 /* states that are computed side by side, at most */
 #define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline, unused))
@@ -195,11 +193,11 @@ static inline int kd_singular(const double *checks, const int n, const int lane)
     return 0;
 }
 
-static inline int kd_singular_lane(const double *checks, const int n, const int used)
+static inline int kd_singular_lane(const double *checks, const int n, const int used, const int width)
 {
     int joint = 0;
     for (int k = 0; k < used && !joint; k++)
-        joint = kd_singular(checks + k, n, KD_LANES);
+        joint = kd_singular(checks + k, n, width);
     return joint;
 }
 
@@ -232,39 +230,68 @@ static inline KD_ALWAYS void kd_square(const double *from, const int its, double
 #endif
 
 /* Rows of some states to lanes, element by element; lanes beyond the last state repeat it. */
-static inline void kd_to_lanes(const double *rows, const int n, const int used, double *lanes)
+static inline void kd_to_lanes(const double *rows, const int n, const int used, const int width, double *lanes)
 {
 #if KD_VECTORS
-    if (n >= 4 && used == KD_LANES) {
-        for (int k = 0; k < KD_LANES; k += 4)
+    if (n >= 4 && used == width) {
+        for (int k = 0; k < width; k += 4)
             for (int first = 0; first < n; first += 4) {
                 const int i = first + 4 <= n ? first : n - 4;
-                kd_square(rows + k * n + i, n, lanes + i * KD_LANES + k, KD_LANES);
+                kd_square(rows + k * n + i, n, lanes + i * width + k, width);
             }
         return;
     }
 #endif
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < used; k++)
-            lanes[i * KD_LANES + k] = rows[k * n + i];
-        for (int k = used; k < KD_LANES; k++)
-            lanes[i * KD_LANES + k] = rows[(used - 1) * n + i];
+            lanes[i * width + k] = rows[k * n + i];
+        for (int k = used; k < width; k++)
+            lanes[i * width + k] = rows[(used - 1) * n + i];
     }
 }
 
-static inline void kd_to_rows(const double *lanes, const int n, const int used, double *rows)
+static inline void kd_to_rows(const double *lanes, const int n, const int used, const int width, double *rows)
 {
     int k = 0;
 #if KD_VECTORS
     for (; n >= 4 && k + 4 <= used; k += 4)
         for (int first = 0; first < n; first += 4) {
             const int i = first + 4 <= n ? first : n - 4; /* the last square overlaps the one before */
-            kd_square(lanes + i * KD_LANES + k, KD_LANES, rows + k * n + i, n);
+            kd_square(lanes + i * width + k, width, rows + k * n + i, n);
         }
 #endif
     for (; k < used; k++)
         for (int i = 0; i < n; i++)
-            rows[k * n + i] = lanes[i * KD_LANES + k];
+            rows[k * n + i] = lanes[i * width + k];
+}
+
+/* Results of many states that together are larger than caches, in numbers: they go past them, which spares the
+   memory that it is read before it is written. */
+#define KD_FAR 2000000u
+#if KD_VECTORS && defined(__AVX__)
+#define KD_ARRIVED __builtin_ia32_sfence() /* before other threads are told */
+#else
+#define KD_ARRIVED (void)0
+#endif
+
+static inline void kd_past_caches(const double *rows, const int size, double *out)
+{
+    int i = 0;
+#if KD_VECTORS && defined(__AVX__)
+    for (; i < size && ((uintptr_t)(out + i) & 31); i++)
+        out[i] = rows[i];
+    for (; i + 4 <= size; i += 4) {
+        kd_double_4 four;
+        memcpy(&four, rows + i, sizeof four);
+#if defined(__clang__)
+        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(out + i));
+#else
+        __builtin_ia32_movntpd256(out + i, four);
+#endif
+    }
+#endif
+    for (; i < size; i++)
+        out[i] = rows[i];
 }
 
 /* Of rows of n elements KD_WIDE are computed at once; the last ones overlap those before them. */
@@ -376,76 +403,47 @@ void manipulator_5dof_prepare(const double *parameters, double *out)
     double t2 = 0.5 * t1;
     double t3 = parameters[7] - t2;
     double t4 = parameters[3] * parameters[4];
-    out[19] = t4;
     double t5 = parameters[4] * t4;
     double t6 = t3 - t5;
     double t7 = parameters[5] * t4;
     double t8 = parameters[8] - t7;
-    out[20] = t8;
     double t9 = parameters[6] * t4;
     double t10 = parameters[9] - t9;
-    out[21] = t10;
     double t11 = parameters[10] - t2;
     double t12 = parameters[3] * parameters[5];
-    out[22] = t12;
     double t13 = parameters[5] * t12;
     double t14 = t11 - t13;
     double t15 = parameters[6] * t12;
     double t16 = parameters[11] - t15;
-    out[23] = t16;
     double t17 = parameters[12] - t2;
     double t18 = parameters[3] * parameters[6];
-    out[24] = t18;
     double t19 = parameters[6] * t18;
     double t20 = t17 - t19;
     double t21 = parameters[3] + 0.6;
-    out[25] = t21;
     double t22 = t6 - 0.0005;
-    out[26] = t22;
     double t23 = t14 - 0.0005;
-    out[27] = t23;
     double t24 = t20 - 0.0005;
-    out[28] = t24;
     double t25 = t21 + 0.4;
-    out[29] = t25;
     double t26 = 0.0005 - t24;
-    out[30] = t26;
     double t27 = 0.0005 + t25;
     double t28 = t25 + 3.0;
-    out[31] = t28;
     double t29 = t25 + 1.5;
-    out[32] = t29;
     double t30 = t27 + 1.075;
-    out[33] = t30;
     double t31 = t28 + 1.5;
-    out[34] = t31;
     double t32 = t28 + 1.075;
-    out[35] = t32;
     double t33 = t22 - t23;
-    out[36] = t33;
     double t34 = 2.0 * t8;
-    out[37] = t34;
     double t35 = 0.03500000000000003 - t32;
-    out[38] = t35;
     double t36 = 0.03500000000000003 - t30;
-    out[39] = t36;
     double t37 = t21 + 66.4;
     double t38 = 1.0 / t37;
-    out[40] = t38;
     double t39 = 0.0005 + t26;
-    out[41] = t39;
     double t40 = 60.0 * parameters[2];
-    out[42] = t40;
     double t41 = t23 + t24;
-    out[43] = t41;
     double t42 = t22 + t24;
-    out[44] = t42;
     double t43 = t22 + t23;
-    out[45] = t43;
     double t44 = 0.03500000000000003 + t30;
-    out[46] = t44;
     double t45 = 0.03500000000000003 + t32;
-    out[47] = t45;
     out[0] = parameters[0];
     out[1] = parameters[1];
     out[2] = parameters[2];
@@ -465,6 +463,35 @@ void manipulator_5dof_prepare(const double *parameters, double *out)
     out[16] = parameters[26];
     out[17] = parameters[27];
     out[18] = parameters[28];
+    out[19] = t4;
+    out[20] = t8;
+    out[21] = t10;
+    out[22] = t12;
+    out[23] = t16;
+    out[24] = t18;
+    out[25] = t21;
+    out[26] = t22;
+    out[27] = t23;
+    out[28] = t24;
+    out[29] = t25;
+    out[30] = t26;
+    out[31] = t28;
+    out[32] = t29;
+    out[33] = t30;
+    out[34] = t31;
+    out[35] = t32;
+    out[36] = t33;
+    out[37] = t34;
+    out[38] = t35;
+    out[39] = t36;
+    out[40] = t38;
+    out[41] = t39;
+    out[42] = t40;
+    out[43] = t41;
+    out[44] = t42;
+    out[45] = t43;
+    out[46] = t44;
+    out[47] = t45;
 }
 #endif
 
@@ -473,16 +500,16 @@ static inline void kd_sines_0(const double *q, double *s, double *c)
     kd_sincos(&q[1], s, c, 3);
 }
 
-static inline void kd_sines_0_lanes(const double *q, double *s, double *c)
+static inline KD_ALWAYS void kd_sines_0_lanes(const double *q, double *s, double *c, const int lanes)
 {
-    double x[3 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
+    double x[3 * KD_LANES];
+    for (int k = 0; k < lanes; k++) {
+        x[0 * lanes + k] = q[1 * lanes + k];
+        x[1 * lanes + k] = q[2 * lanes + k];
+        x[2 * lanes + k] = q[3 * lanes + k];
     }
     for (int j = 0; j < 3; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+        kd_sincos_block(x + j * lanes, s + j * lanes, c + j * lanes, lanes);
 }
 
 static inline void kd_sines_1(const double *q, double *s, double *c)
@@ -490,15 +517,15 @@ static inline void kd_sines_1(const double *q, double *s, double *c)
     kd_sincos(&q[1], s, c, 2);
 }
 
-static inline void kd_sines_1_lanes(const double *q, double *s, double *c)
+static inline KD_ALWAYS void kd_sines_1_lanes(const double *q, double *s, double *c, const int lanes)
 {
-    double x[2 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
+    double x[2 * KD_LANES];
+    for (int k = 0; k < lanes; k++) {
+        x[0 * lanes + k] = q[1 * lanes + k];
+        x[1 * lanes + k] = q[2 * lanes + k];
     }
     for (int j = 0; j < 2; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+        kd_sincos_block(x + j * lanes, s + j * lanes, c + j * lanes, lanes);
 }
 
 static inline void kd_sines_2(const double *q, double *s, double *c)
@@ -509,17 +536,17 @@ static inline void kd_sines_2(const double *q, double *s, double *c)
     kd_sincos(x, s, c, 4);
 }
 
-static inline void kd_sines_2_lanes(const double *q, double *s, double *c)
+static inline KD_ALWAYS void kd_sines_2_lanes(const double *q, double *s, double *c, const int lanes)
 {
-    double x[3 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[2 * KD_LANES + k] = t0;
+    double x[3 * KD_LANES];
+    for (int k = 0; k < lanes; k++) {
+        double t0 = q[1 * lanes + k] + q[2 * lanes + k];
+        x[0 * lanes + k] = q[1 * lanes + k];
+        x[1 * lanes + k] = q[3 * lanes + k];
+        x[2 * lanes + k] = t0;
     }
     for (int j = 0; j < 3; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+        kd_sincos_block(x + j * lanes, s + j * lanes, c + j * lanes, lanes);
 }
 
 static inline void kd_sines_3(const double *q, double *s, double *c)
@@ -527,18 +554,18 @@ static inline void kd_sines_3(const double *q, double *s, double *c)
     kd_sincos(&q[0], s, c, 5);
 }
 
-static inline void kd_sines_3_lanes(const double *q, double *s, double *c)
+static inline KD_ALWAYS void kd_sines_3_lanes(const double *q, double *s, double *c, const int lanes)
 {
-    double x[5 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[4 * KD_LANES + k] = q[4 * KD_LANES + k];
+    double x[5 * KD_LANES];
+    for (int k = 0; k < lanes; k++) {
+        x[0 * lanes + k] = q[0 * lanes + k];
+        x[1 * lanes + k] = q[1 * lanes + k];
+        x[2 * lanes + k] = q[2 * lanes + k];
+        x[3 * lanes + k] = q[3 * lanes + k];
+        x[4 * lanes + k] = q[4 * lanes + k];
     }
     for (int j = 0; j < 5; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+        kd_sincos_block(x + j * lanes, s + j * lanes, c + j * lanes, lanes);
 }
 
 static inline void kd_sines_4(const double *q, double *s, double *c)
@@ -735,21 +762,24 @@ void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_to_lanes(qdd, 5, used, QDD);
-    kd_sines_0_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_inverse_dynamics(Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 5, used, out);
+    enum { lanes = 32 };
+    double Q[5 * lanes], QD[5 * lanes], QDD[5 * lanes], OUT[5 * lanes], S[3 * lanes], C[3 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_to_lanes(qdd, 5, used, lanes, QDD);
+    kd_sines_0_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_inverse_dynamics(Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 5, used, lanes, out);
 }
 
 void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_inverse_dynamics_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
+    enum { lanes = 32 };
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * 5;
+        kd_inverse_dynamics_block(q + first * 5, qd + first * 5, qdd + first * 5, to, some);
     }
 }
 #endif
@@ -892,20 +922,23 @@ void manipulator_5dof_bias(const double *q, const double *qd, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static void kd_bias_block(const double *q, const double *qd, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_sines_0_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_bias(Q + k, QD + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 5, used, out);
+    enum { lanes = 32 };
+    double Q[5 * lanes], QD[5 * lanes], OUT[5 * lanes], S[3 * lanes], C[3 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_sines_0_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_bias(Q + k, QD + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 5, used, lanes, out);
 }
 
 void manipulator_5dof_bias_batch(const double *q, const double *qd, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_bias_block(q + first * 5, qd + first * 5, out + first * 5, some);
+    enum { lanes = 32 };
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * 5;
+        kd_bias_block(q + first * 5, qd + first * 5, to, some);
     }
 }
 #endif
@@ -922,10 +955,10 @@ static inline KD_ALWAYS void kd_gravity(const double *restrict q, const double *
     double t4 = c[1 * lane] * t1;
     double t5 = t3 - t4;
     double t6 = 2.5 * t5;
-    out[2 * lane] = -t6;
     double t7 = t2 - t6;
-    out[1 * lane] = t7;
     out[0 * lane] = 0.0;
+    out[1 * lane] = t7;
+    out[2 * lane] = -t6;
     out[3 * lane] = 0.0;
     out[4 * lane] = 0.0;
 }
@@ -942,19 +975,22 @@ void manipulator_5dof_gravity(const double *q, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static void kd_gravity_block(const double *q, double *out, const int used)
 {
-    double Q[5 * KD_LANES], OUT[5 * KD_LANES], S[2 * KD_LANES], C[2 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_sines_1_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_gravity(Q + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 5, used, out);
+    enum { lanes = 32 };
+    double Q[5 * lanes], OUT[5 * lanes], S[2 * lanes], C[2 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_sines_1_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_gravity(Q + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 5, used, lanes, out);
 }
 
 void manipulator_5dof_gravity_batch(const double *q, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_gravity_block(q + first * 5, out + first * 5, some);
+    enum { lanes = 32 };
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * 5;
+        kd_gravity_block(q + first * 5, to, some);
     }
 }
 #endif
@@ -991,39 +1027,39 @@ static inline KD_ALWAYS void kd_mass_matrix(const double *restrict q, const doub
     double t24 = 1.5 + t22;
     double t25 = 0.001 * c[1 * lane];
     double t26 = 0.001 * s[1 * lane];
-    out[9 * lane] = t26;
-    out[14 * lane] = t26;
-    out[21 * lane] = t26;
-    out[22 * lane] = t26;
     double t27 = c[2 * lane] * t25;
-    out[4 * lane] = t27;
-    out[20 * lane] = t27;
     double t28 = 0.002 * s[2 * lane];
-    out[3 * lane] = t28;
-    out[15 * lane] = t28;
     double t29 = t14 - t15;
-    out[12 * lane] = -t29;
     double t30 = c[0 * lane] * t8;
     double t31 = s[0 * lane] * t9;
     double t32 = t30 + t31;
     double t33 = t29 - t32;
-    out[7 * lane] = -t33;
-    out[11 * lane] = -t33;
     double t34 = t22 - t23;
-    out[6 * lane] = t34;
     double t35 = 1.571 + t24;
     out[0 * lane] = t35;
     out[1 * lane] = 0.0;
     out[2 * lane] = 0.0;
+    out[3 * lane] = t28;
+    out[4 * lane] = t27;
     out[5 * lane] = 0.0;
+    out[6 * lane] = t34;
+    out[7 * lane] = -t33;
     out[8 * lane] = 0.0;
+    out[9 * lane] = t26;
     out[10 * lane] = 0.0;
+    out[11 * lane] = -t33;
+    out[12 * lane] = -t29;
     out[13 * lane] = 0.0;
+    out[14 * lane] = t26;
+    out[15 * lane] = t28;
     out[16 * lane] = 0.0;
     out[17 * lane] = 0.0;
-    out[19 * lane] = 0.0;
-    out[23 * lane] = 0.0;
     out[18 * lane] = 0.002;
+    out[19 * lane] = 0.0;
+    out[20 * lane] = t27;
+    out[21 * lane] = t26;
+    out[22 * lane] = t26;
+    out[23 * lane] = 0.0;
     out[24 * lane] = 0.001;
 }
 
@@ -1039,20 +1075,28 @@ void manipulator_5dof_mass_matrix(const double *q, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static void kd_mass_matrix_block(const double *q, double *out, const int used)
 {
-    double Q[5 * KD_LANES], OUT[25 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_sines_2_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_mass_matrix(Q + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 25, used, out);
+    enum { lanes = 8 };
+    double Q[5 * lanes], OUT[25 * lanes], S[3 * lanes], C[3 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_sines_2_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_mass_matrix(Q + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 25, used, lanes, out);
 }
 
 void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_mass_matrix_block(q + first * 5, out + first * 25, some);
+    enum { lanes = 8 };
+    const int far = count > KD_FAR / 25;
+    double rows[25 * lanes];
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = far ? rows : out + first * 25;
+        kd_mass_matrix_block(q + first * 5, to, some);
+        if (far)
+            kd_past_caches(rows, some * 25, out + first * 25);
     }
+    KD_ARRIVED;
 }
 #endif
 #endif
@@ -1091,18 +1135,14 @@ static inline KD_ALWAYS void kd_inverse_mass_matrix(const double *restrict q, co
     double t27 = c[2 * lane] * t25;
     double t28 = 0.002 * s[2 * lane];
     double t29 = t14 - t15;
-    checks[7 * lane] = -t29;
     double t30 = c[0 * lane] * t8;
     double t31 = s[0 * lane] * t9;
     double t32 = t30 + t31;
     double t33 = t29 - t32;
     double t34 = t22 - t23;
-    checks[6 * lane] = t34;
     double t35 = 1.571 + t24;
-    checks[5 * lane] = t35;
     double t36 = s[1 * lane] * t26;
     double t37 = t29 + t36;
-    checks[2 * lane] = -t37;
     double t38 = t33 + t36;
     double t39 = s[1 * lane] * t27;
     double t40 = t34 - t36;
@@ -1114,7 +1154,6 @@ static inline KD_ALWAYS void kd_inverse_mass_matrix(const double *restrict q, co
     double t46 = t38 / t37;
     double t47 = t38 * t46;
     double t48 = t40 + t47;
-    checks[1 * lane] = t48;
     double t49 = t39 * t46;
     double t50 = t39 - t49;
     double t51 = t39 / t37;
@@ -1123,81 +1162,86 @@ static inline KD_ALWAYS void kd_inverse_mass_matrix(const double *restrict q, co
     double t54 = t50 / t48;
     double t55 = t50 * t54;
     double t56 = t53 - t55;
-    checks[0 * lane] = t56;
     double t57 = 1.0 / t56;
-    out[0 * lane] = t57;
     double t58 = t54 * t57;
-    out[1 * lane] = t58;
-    out[5 * lane] = t58;
     double t59 = 1.0 / t48;
     double t60 = t54 * t58;
     double t61 = t59 + t60;
-    out[6 * lane] = t61;
     double t62 = t51 * t57;
     double t63 = t46 * t58;
     double t64 = t62 + t63;
-    out[2 * lane] = -t64;
-    out[10 * lane] = -t64;
     double t65 = t51 * t58;
     double t66 = t46 * t61;
     double t67 = t65 + t66;
-    out[7 * lane] = -t67;
-    out[11 * lane] = -t67;
     double t68 = 1.0 / t37;
     double t69 = t51 * t64;
     double t70 = t46 * t67;
     double t71 = t69 + t70;
     double t72 = t68 - t71;
-    out[12 * lane] = -t72;
     double t73 = s[2 * lane] * t57;
-    out[3 * lane] = -t73;
-    out[15 * lane] = -t73;
     double t74 = s[2 * lane] * t58;
-    out[8 * lane] = -t74;
-    out[16 * lane] = -t74;
     double t75 = s[2 * lane] * t64;
-    out[13 * lane] = t75;
-    out[17 * lane] = t75;
     double t76 = s[2 * lane] * t73;
     double t77 = 500.0 + t76;
-    out[18 * lane] = t77;
     double t78 = t41 * t57;
     double t79 = s[1 * lane] * t58;
     double t80 = t78 + t79;
     double t81 = s[1 * lane] * t64;
     double t82 = t80 - t81;
-    out[4 * lane] = -t82;
-    out[20 * lane] = -t82;
     double t83 = t41 * t58;
     double t84 = s[1 * lane] * t61;
     double t85 = t83 + t84;
     double t86 = s[1 * lane] * t67;
     double t87 = t85 - t86;
-    out[9 * lane] = -t87;
-    out[21 * lane] = -t87;
     double t88 = t41 * t64;
     double t89 = t86 + t88;
     double t90 = s[1 * lane] * t72;
     double t91 = t89 + t90;
-    out[14 * lane] = t91;
-    out[22 * lane] = t91;
     double t92 = t41 * t73;
     double t93 = s[1 * lane] * t74;
     double t94 = t92 + t93;
     double t95 = s[1 * lane] * t75;
     double t96 = t94 - t95;
-    out[19 * lane] = t96;
-    out[23 * lane] = t96;
     double t97 = t41 * t82;
     double t98 = s[1 * lane] * t87;
     double t99 = t97 + t98;
     double t100 = s[1 * lane] * t91;
     double t101 = t99 - t100;
     double t102 = 1000.0 + t101;
+    out[0 * lane] = t57;
+    out[1 * lane] = t58;
+    out[2 * lane] = -t64;
+    out[3 * lane] = -t73;
+    out[4 * lane] = -t82;
+    out[5 * lane] = t58;
+    out[6 * lane] = t61;
+    out[7 * lane] = -t67;
+    out[8 * lane] = -t74;
+    out[9 * lane] = -t87;
+    out[10 * lane] = -t64;
+    out[11 * lane] = -t67;
+    out[12 * lane] = -t72;
+    out[13 * lane] = t75;
+    out[14 * lane] = t91;
+    out[15 * lane] = -t73;
+    out[16 * lane] = -t74;
+    out[17 * lane] = t75;
+    out[18 * lane] = t77;
+    out[19 * lane] = t96;
+    out[20 * lane] = -t82;
+    out[21 * lane] = -t87;
+    out[22 * lane] = t91;
+    out[23 * lane] = t96;
     out[24 * lane] = t102;
+    checks[0 * lane] = t56;
+    checks[1 * lane] = t48;
+    checks[2 * lane] = -t37;
     checks[3 * lane] = 0.002;
-    checks[8 * lane] = 0.002;
     checks[4 * lane] = 0.001;
+    checks[5 * lane] = t35;
+    checks[6 * lane] = t34;
+    checks[7 * lane] = -t29;
+    checks[8 * lane] = 0.002;
     checks[9 * lane] = 0.001;
 }
 
@@ -1215,24 +1259,31 @@ int manipulator_5dof_inverse_mass_matrix(const double *q, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_inverse_mass_matrix_block(const double *q, double *out, const int used)
 {
-    double Q[5 * KD_LANES], OUT[25 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_sines_2_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_inverse_mass_matrix(Q + k, S + k, C + k, OUT + k, CHECKS + k, KD_LANES);
-    kd_to_rows(OUT, 25, used, out);
-    return kd_singular_lane(CHECKS, 5, used);
+    enum { lanes = 8 };
+    double Q[5 * lanes], OUT[25 * lanes], S[3 * lanes], C[3 * lanes], CHECKS[10 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_sines_2_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_inverse_mass_matrix(Q + k, S + k, C + k, OUT + k, CHECKS + k, lanes);
+    kd_to_rows(OUT, 25, used, lanes, out);
+    return kd_singular_lane(CHECKS, 5, used, lanes);
 }
 
 int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        const int joint = kd_inverse_mass_matrix_block(q + first * 5, out + first * 25, some);
-        if (joint)
-            return joint;
+    enum { lanes = 8 };
+    const int far = count > KD_FAR / 25;
+    double rows[25 * lanes];
+    int joint = 0;
+    for (size_t first = 0; first < count && !joint; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = far ? rows : out + first * 25;
+        joint = kd_inverse_mass_matrix_block(q + first * 5, to, some);
+        if (far)
+            kd_past_caches(rows, some * 25, out + first * 25);
     }
-    return 0;
+    KD_ARRIVED;
+    return joint;
 }
 #endif
 #endif
@@ -1450,8 +1501,8 @@ static inline KD_ALWAYS void kd_forward_dynamics(const double *restrict q, const
     double t196 = t194 + t195;
     out[4 * lane] = t196;
     checks[3 * lane] = 0.002;
-    checks[8 * lane] = 0.002;
     checks[4 * lane] = 0.001;
+    checks[8 * lane] = 0.002;
     checks[9 * lane] = 0.001;
 }
 
@@ -1469,26 +1520,28 @@ int manipulator_5dof_forward_dynamics(const double *q, const double *qd, const d
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_block(const double *q, const double *qd, const double *tau, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], TAU[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_to_lanes(tau, 5, used, TAU);
-    kd_sines_2_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_forward_dynamics(Q + k, QD + k, TAU + k, S + k, C + k, OUT + k, CHECKS + k, KD_LANES);
-    kd_to_rows(OUT, 5, used, out);
-    return kd_singular_lane(CHECKS, 5, used);
+    enum { lanes = 32 };
+    double Q[5 * lanes], QD[5 * lanes], TAU[5 * lanes], OUT[5 * lanes], S[3 * lanes], C[3 * lanes], CHECKS[10 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_to_lanes(tau, 5, used, lanes, TAU);
+    kd_sines_2_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_forward_dynamics(Q + k, QD + k, TAU + k, S + k, C + k, OUT + k, CHECKS + k, lanes);
+    kd_to_rows(OUT, 5, used, lanes, out);
+    return kd_singular_lane(CHECKS, 5, used, lanes);
 }
 
 int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        const int joint = kd_forward_dynamics_block(q + first * 5, qd + first * 5, tau + first * 5, out + first * 5, some);
-        if (joint)
-            return joint;
+    enum { lanes = 32 };
+    int joint = 0;
+    for (size_t first = 0; first < count && !joint; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * 5;
+        joint = kd_forward_dynamics_block(q + first * 5, qd + first * 5, tau + first * 5, to, some);
     }
-    return 0;
+    return joint;
 }
 #endif
 #endif
@@ -1928,22 +1981,30 @@ void manipulator_5dof_inverse_dynamics_derivatives(const double *q, const double
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_derivatives_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[50 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_to_lanes(qdd, 5, used, QDD);
-    kd_sines_2_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_inverse_dynamics_derivatives(Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 50, used, out);
+    enum { lanes = 8 };
+    double Q[5 * lanes], QD[5 * lanes], QDD[5 * lanes], OUT[50 * lanes], S[3 * lanes], C[3 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_to_lanes(qdd, 5, used, lanes, QDD);
+    kd_sines_2_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_inverse_dynamics_derivatives(Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 50, used, lanes, out);
 }
 
 void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_inverse_dynamics_derivatives_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 50, some);
+    enum { lanes = 8 };
+    const int far = count > KD_FAR / 50;
+    double rows[50 * lanes];
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = far ? rows : out + first * 50;
+        kd_inverse_dynamics_derivatives_block(q + first * 5, qd + first * 5, qdd + first * 5, to, some);
+        if (far)
+            kd_past_caches(rows, some * 50, out + first * 50);
     }
+    KD_ARRIVED;
 }
 #endif
 #endif
@@ -2569,8 +2630,8 @@ static inline KD_ALWAYS void kd_forward_dynamics_derivatives(const double *restr
     out[43 * lane] = 0.0;
     out[49 * lane] = 0.0;
     checks[3 * lane] = 0.002;
-    checks[8 * lane] = 0.002;
     checks[4 * lane] = 0.001;
+    checks[8 * lane] = 0.002;
     checks[9 * lane] = 0.001;
 }
 
@@ -2589,28 +2650,35 @@ int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double 
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_derivatives_block(const double *q, const double *qd, const double *tau, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], TAU[5 * KD_LANES], OUT[75 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_to_lanes(tau, 5, used, TAU);
-    kd_sines_2_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_forward_dynamics_derivatives(Q + k, QD + k, TAU + k, S + k, C + k, OUT + k, CHECKS + k, KD_LANES);
-    kd_to_rows(OUT, 75, used, out);
+    enum { lanes = 8 };
+    double Q[5 * lanes], QD[5 * lanes], TAU[5 * lanes], OUT[75 * lanes], S[3 * lanes], C[3 * lanes], CHECKS[10 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_to_lanes(tau, 5, used, lanes, TAU);
+    kd_sines_2_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_forward_dynamics_derivatives(Q + k, QD + k, TAU + k, S + k, C + k, OUT + k, CHECKS + k, lanes);
+    kd_to_rows(OUT, 75, used, lanes, out);
     for (int k = 0; k < used; k++)
         kd_solve_slopes(out + k * 75);
-    return kd_singular_lane(CHECKS, 5, used);
+    return kd_singular_lane(CHECKS, 5, used, lanes);
 }
 
 int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        const int joint = kd_forward_dynamics_derivatives_block(q + first * 5, qd + first * 5, tau + first * 5, out + first * 75, some);
-        if (joint)
-            return joint;
+    enum { lanes = 8 };
+    const int far = count > KD_FAR / 75;
+    double rows[75 * lanes];
+    int joint = 0;
+    for (size_t first = 0; first < count && !joint; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = far ? rows : out + first * 75;
+        joint = kd_forward_dynamics_derivatives_block(q + first * 5, qd + first * 5, tau + first * 5, to, some);
+        if (far)
+            kd_past_caches(rows, some * 75, out + first * 75);
     }
-    return 0;
+    KD_ARRIVED;
+    return joint;
 }
 #endif
 #endif
@@ -2902,21 +2970,24 @@ void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_with_block(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
-    double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[5 * KD_LANES], S[5 * KD_LANES], C[5 * KD_LANES];
-    kd_to_lanes(q, 5, used, Q);
-    kd_to_lanes(qd, 5, used, QD);
-    kd_to_lanes(qdd, 5, used, QDD);
-    kd_sines_3_lanes(Q, S, C);
-    for (int k = 0; k < KD_LANES; k++)
-        kd_inverse_dynamics_with(prepared, Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, KD_LANES);
-    kd_to_rows(OUT, 5, used, out);
+    enum { lanes = 32 };
+    double Q[5 * lanes], QD[5 * lanes], QDD[5 * lanes], OUT[5 * lanes], S[5 * lanes], C[5 * lanes];
+    kd_to_lanes(q, 5, used, lanes, Q);
+    kd_to_lanes(qd, 5, used, lanes, QD);
+    kd_to_lanes(qdd, 5, used, lanes, QDD);
+    kd_sines_3_lanes(Q, S, C, lanes);
+    for (int k = 0; k < lanes; k++)
+        kd_inverse_dynamics_with(prepared, Q + k, QD + k, QDD + k, S + k, C + k, OUT + k, lanes);
+    kd_to_rows(OUT, 5, used, lanes, out);
 }
 
 void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_inverse_dynamics_with_block(prepared, q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
+    enum { lanes = 32 };
+    for (size_t first = 0; first < count; first += lanes) {
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * 5;
+        kd_inverse_dynamics_with_block(prepared, q + first * 5, qd + first * 5, qdd + first * 5, to, some);
     }
 }
 #endif
@@ -5657,8 +5728,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t20 = qd[1] * t15;
     double t21 = qd[1] * t14;
     double t22 = t14 * t15;
-    out[67] = -t22;
-    out[69] = t22;
     double t23 = t16 + t20;
     double t24 = t17 - t21;
     double t25 = t18 - t19;
@@ -5680,17 +5749,11 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t41 = t39 + t40;
     double t42 = qd[1] + qd[2];
     double t43 = qdd[1] + qdd[2];
-    out[74] = t43;
-    out[124] = t43;
     double t44 = t32 * t32;
     double t45 = t42 * t42;
     double t46 = t35 * t42;
     double t47 = t32 * t42;
     double t48 = t32 * t35;
-    out[77] = t48;
-    out[79] = -t48;
-    out[127] = t48;
-    out[129] = -t48;
     double t49 = t44 - t45;
     double t50 = t44 + t45;
     double t51 = t43 - t48;
@@ -5709,8 +5772,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t64 = t58 * t61;
     double t65 = t55 * t61;
     double t66 = t55 * t58;
-    out[184] = -t66;
-    out[189] = t66;
     double t67 = t62 - t63;
     double t68 = t62 + t63;
     double t69 = qd[4] - t58;
@@ -5718,39 +5779,30 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t71 = prepared[1] * c[0];
     double t72 = prepared[0] * s[0];
     double t73 = t71 - t72;
-    out[1] = -t73;
     double t74 = prepared[1] * s[0];
     double t75 = prepared[0] * c[0];
     double t76 = t74 + t75;
-    out[2] = t76;
     double t77 = c[1] * t73;
     double t78 = prepared[2] * s[1];
     double t79 = t77 + t78;
-    out[63] = t79;
     double t80 = s[1] * t73;
     double t81 = prepared[2] * c[1];
     double t82 = t80 - t81;
-    out[62] = t82;
     double t83 = t27 + t82;
     double t84 = t28 - t76;
     double t85 = c[2] * t83;
     double t86 = s[2] * t83;
     double t87 = t15 * t15;
     double t88 = t21 + t24;
-    out[66] = t88;
     double t89 = t19 + t87;
     double t90 = t20 - t23;
-    out[65] = -t90;
     double t91 = t18 - t87;
-    out[68] = t91;
     double t92 = t19 - t87;
     double t93 = t79 + t89;
     double t94 = c[2] * t93;
     double t95 = t86 - t94;
-    out[123] = -t95;
     double t96 = s[2] * t93;
     double t97 = t85 + t96;
-    out[122] = t97;
     double t98 = qd[2] * t32;
     double t99 = qd[2] * t35;
     double t100 = t41 - t98;
@@ -5760,15 +5812,9 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t104 = t46 + t101;
     double t105 = t47 - t100;
     double t106 = t46 - t101;
-    out[76] = t106;
-    out[126] = t106;
     double t107 = t47 + t100;
-    out[75] = t107;
-    out[125] = t107;
     double t108 = t45 + t102;
     double t109 = t44 - t102;
-    out[78] = -t109;
-    out[128] = -t109;
     double t110 = t45 - t102;
     double t111 = t84 + t104;
     double t112 = t50 - t95;
@@ -5776,11 +5822,9 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t114 = c[3] * t113;
     double t115 = s[3] * t111;
     double t116 = t114 + t115;
-    out[181] = -t116;
     double t117 = s[3] * t113;
     double t118 = c[3] * t111;
     double t119 = t117 - t118;
-    out[183] = -t119;
     double t120 = c[3] * t101;
     double t121 = t60 - t120;
     double t122 = s[3] * t101;
@@ -5790,29 +5834,23 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t126 = t123 + t124;
     double t127 = t121 + t125;
     double t128 = qdd[3] + t100;
-    out[187] = t128;
     double t129 = t58 * t58;
     double t130 = t63 + t129;
     double t131 = t65 - t127;
-    out[188] = -t131;
     double t132 = t66 - t128;
     double t133 = t65 + t127;
     double t134 = t62 + t129;
     double t135 = t64 + t126;
     double t136 = t66 + t128;
     double t137 = t64 - t126;
-    out[185] = -t137;
     double t138 = t63 - t129;
     double t139 = t62 - t129;
-    out[186] = -t139;
     double t140 = c[4] * t119;
     double t141 = s[4] * t112;
     double t142 = t140 + t141;
-    out[242] = t142;
     double t143 = s[4] * t119;
     double t144 = c[4] * t112;
     double t145 = t143 - t144;
-    out[241] = t145;
     double t146 = c[4] * t55;
     double t147 = s[4] * t61;
     double t148 = t146 + t147;
@@ -5820,21 +5858,16 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t150 = c[4] * t61;
     double t151 = t149 - t150;
     double t152 = qdd[4] + t127;
-    out[249] = t152;
     double t153 = c[4] * t132;
     double t154 = s[4] * t135;
     double t155 = t153 + t154;
-    out[248] = -t155;
     double t156 = s[4] * t132;
     double t157 = c[4] * t135;
     double t158 = t156 - t157;
-    out[246] = -t158;
     double t159 = t148 * t148;
     double t160 = t69 * t151;
     double t161 = t69 * t148;
     double t162 = t148 * t151;
-    out[244] = t162;
-    out[247] = -t162;
     double t163 = t158 + t160;
     double t164 = t155 + t161;
     double t165 = t70 - t159;
@@ -5846,7 +5879,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t171 = t160 + t163;
     double t172 = t68 - t167;
     double t173 = t166 - t167;
-    out[245] = -t173;
     double t174 = c[1] - t5;
     double t175 = s[3] * t174;
     double t176 = c[3] * t174;
@@ -5868,93 +5900,69 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t192 = s[1] * t82;
     double t193 = c[1] * t79;
     double t194 = t192 + t193;
-    out[11] = -t194;
     double t195 = c[1] * t76;
-    out[12] = t195;
     double t196 = s[1] * t76;
-    out[13] = -t196;
     double t197 = s[1] * t20;
     double t198 = c[1] * t21;
     double t199 = t197 - t198;
-    out[14] = t199;
     double t200 = s[1] * t27;
     double t201 = c[1] * t25;
     double t202 = t200 - t201;
-    out[15] = t202;
     double t203 = s[1] * t92;
     double t204 = c[1] * t26;
     double t205 = t203 - t204;
-    out[16] = -t205;
     double t206 = s[1] * t23;
     double t207 = t198 + t206;
-    out[17] = t207;
     double t208 = s[1] * t28;
     double t209 = c[1] * t29;
     double t210 = t208 - t209;
-    out[18] = -t210;
     double t211 = c[1] * t24;
     double t212 = t197 - t211;
-    out[19] = -t212;
     double t213 = c[1] * t84;
-    out[20] = -t213;
     double t214 = c[1] * t103;
     double t215 = t2 * t97;
     double t216 = t5 * t95;
     double t217 = t215 + t216;
     double t218 = t214 - t217;
-    out[21] = t218;
     double t219 = c[1] * t104;
     double t220 = t5 * t84;
     double t221 = t219 - t220;
-    out[22] = -t221;
     double t222 = c[1] * t105;
     double t223 = t2 * t84;
     double t224 = t222 + t223;
-    out[23] = t224;
     double t225 = t2 * t47;
     double t226 = t5 * t46;
     double t227 = t225 - t226;
-    out[24] = -t227;
     double t228 = t2 * t51;
     double t229 = t5 * t110;
     double t230 = t228 - t229;
-    out[25] = t230;
     double t231 = t2 * t49;
     double t232 = t5 * t52;
     double t233 = t231 - t232;
-    out[26] = t233;
     double t234 = t2 * t100;
     double t235 = t226 - t234;
-    out[27] = -t235;
     double t236 = t2 * t104;
     double t237 = t5 * t105;
     double t238 = t236 - t237;
-    out[28] = -t238;
     double t239 = t5 * t101;
     double t240 = t225 + t239;
-    out[29] = t240;
     double t241 = s[2] * t95;
     double t242 = c[2] * t97;
     double t243 = t241 + t242;
-    out[70] = t243;
     double t244 = s[2] * t106;
     double t245 = c[2] * t107;
     double t246 = t244 - t245;
-    out[71] = t246;
     double t247 = s[2] * t50;
     double t248 = c[2] * t51;
     double t249 = t247 - t248;
     double t250 = t97 - t249;
-    out[72] = t250;
     double t251 = s[2] * t52;
     double t252 = c[2] * t108;
     double t253 = t251 + t252;
     double t254 = t95 + t253;
-    out[73] = -t254;
     double t255 = t119 * t176;
     double t256 = t116 * t175;
     double t257 = t255 - t256;
-    out[30] = t257;
     double t258 = t130 * t176;
     double t259 = t136 * t175;
     double t260 = t258 + t259;
@@ -5962,7 +5970,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t262 = t6 * t112;
     double t263 = t261 - t262;
     double t264 = t260 - t263;
-    out[31] = t264;
     double t265 = t131 * t176;
     double t266 = t137 * t175;
     double t267 = t265 - t266;
@@ -5970,7 +5977,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t269 = t6 * t119;
     double t270 = t268 - t269;
     double t271 = t267 - t270;
-    out[32] = -t271;
     double t272 = t132 * t176;
     double t273 = t68 * t175;
     double t274 = t272 + t273;
@@ -5978,46 +5984,38 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t276 = t2 * t119;
     double t277 = t275 - t276;
     double t278 = t274 + t277;
-    out[33] = t278;
     double t279 = t7 * t126;
     double t280 = t2 * t66;
     double t281 = t279 - t280;
     double t282 = t6 * t65;
     double t283 = t281 + t282;
-    out[34] = t283;
     double t284 = t7 * t136;
     double t285 = t2 * t137;
     double t286 = t284 - t285;
     double t287 = t6 * t67;
     double t288 = t286 - t287;
-    out[35] = t288;
     double t289 = t7 * t133;
     double t290 = t2 * t139;
     double t291 = t289 - t290;
     double t292 = t6 * t135;
     double t293 = t291 - t292;
-    out[36] = t293;
     double t294 = t7 * t64;
     double t295 = t2 * t128;
     double t296 = t294 + t295;
     double t297 = t282 - t296;
-    out[37] = -t297;
     double t298 = t7 * t138;
     double t299 = t2 * t131;
     double t300 = t298 - t299;
     double t301 = t6 * t132;
     double t302 = t300 + t301;
-    out[38] = t302;
     double t303 = t280 - t294;
     double t304 = t6 * t127;
     double t305 = t303 - t304;
-    out[39] = t305;
     double t306 = t119 * t179;
     double t307 = s[2] * t112;
     double t308 = t306 - t307;
     double t309 = t116 * t178;
     double t310 = t308 + t309;
-    out[80] = t310;
     double t311 = t130 * t179;
     double t312 = s[2] * t133;
     double t313 = t311 + t312;
@@ -6025,7 +6023,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t315 = t313 - t314;
     double t316 = s[3] * t112;
     double t317 = t315 - t316;
-    out[81] = t317;
     double t318 = t131 * t179;
     double t319 = s[2] * t134;
     double t320 = t318 + t319;
@@ -6034,9 +6031,7 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t323 = c[3] * t116;
     double t324 = s[3] * t119;
     double t325 = t323 + t324;
-    out[130] = t325;
     double t326 = t322 - t325;
-    out[82] = -t326;
     double t327 = t132 * t179;
     double t328 = s[2] * t135;
     double t329 = t327 - t328;
@@ -6044,53 +6039,36 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t331 = t329 - t330;
     double t332 = c[3] * t112;
     double t333 = t331 + t332;
-    out[83] = t333;
     double t334 = c[3] * t126;
     double t335 = s[3] * t65;
     double t336 = t334 - t335;
-    out[84] = t336;
-    out[134] = t336;
     double t337 = c[3] * t136;
     double t338 = s[3] * t67;
     double t339 = t337 + t338;
-    out[85] = t339;
-    out[135] = t339;
     double t340 = c[3] * t133;
     double t341 = s[3] * t135;
     double t342 = t340 + t341;
-    out[86] = t342;
-    out[136] = t342;
     double t343 = c[3] * t64;
     double t344 = t335 + t343;
-    out[87] = t344;
-    out[137] = t344;
     double t345 = c[3] * t138;
     double t346 = s[3] * t132;
     double t347 = t345 - t346;
-    out[88] = t347;
-    out[138] = t347;
     double t348 = s[3] * t127;
     double t349 = t343 - t348;
-    out[89] = -t349;
-    out[139] = -t349;
     double t350 = s[3] * t130;
     double t351 = t337 - t350;
     double t352 = t316 + t351;
-    out[131] = -t352;
     double t353 = s[3] * t131;
     double t354 = c[3] * t137;
     double t355 = t353 + t354;
     double t356 = t325 - t355;
-    out[132] = t356;
     double t357 = c[3] * t68;
     double t358 = t346 - t357;
     double t359 = t332 + t358;
-    out[133] = t359;
     double t360 = t142 * t180;
     double t361 = t145 * t181;
     double t362 = t360 + t361;
     double t363 = t256 - t362;
-    out[40] = -t363;
     double t364 = t166 * t180;
     double t365 = t169 * t181;
     double t366 = t364 + t365;
@@ -6100,7 +6078,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t370 = t6 * t145;
     double t371 = t369 - t370;
     double t372 = t368 + t371;
-    out[41] = t372;
     double t373 = t168 * t180;
     double t374 = t167 * t181;
     double t375 = t373 - t374;
@@ -6110,7 +6087,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t379 = t6 * t142;
     double t380 = t378 - t379;
     double t381 = t377 + t380;
-    out[42] = t381;
     double t382 = t155 * t180;
     double t383 = t158 * t181;
     double t384 = t382 + t383;
@@ -6119,45 +6095,37 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t387 = t13 * t142;
     double t388 = t386 - t387;
     double t389 = t385 - t388;
-    out[43] = t389;
     double t390 = t10 * t163;
     double t391 = t13 * t161;
     double t392 = t390 + t391;
     double t393 = t6 * t162;
     double t394 = t392 + t393;
-    out[44] = -t394;
     double t395 = t10 * t170;
     double t396 = t13 * t171;
     double t397 = t395 - t396;
     double t398 = t6 * t173;
     double t399 = t397 - t398;
-    out[45] = -t399;
     double t400 = t10 * t169;
     double t401 = t13 * t165;
     double t402 = t400 - t401;
     double t403 = t6 * t158;
     double t404 = t402 + t403;
-    out[46] = t404;
     double t405 = t10 * t160;
     double t406 = t13 * t164;
     double t407 = t405 + t406;
     double t408 = t393 + t407;
-    out[47] = t408;
     double t409 = t10 * t172;
     double t410 = t13 * t168;
     double t411 = t409 - t410;
     double t412 = t6 * t155;
     double t413 = t411 + t412;
-    out[48] = t413;
     double t414 = t391 - t405;
     double t415 = t6 * t152;
     double t416 = t414 - t415;
-    out[49] = t416;
     double t417 = t142 * t186;
     double t418 = t145 * t189;
     double t419 = t417 + t418;
     double t420 = t309 + t419;
-    out[90] = t420;
     double t421 = t166 * t186;
     double t422 = t169 * t189;
     double t423 = t421 + t422;
@@ -6167,7 +6135,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t427 = s[3] * t145;
     double t428 = t426 + t427;
     double t429 = t425 + t428;
-    out[91] = t429;
     double t430 = t168 * t186;
     double t431 = t167 * t189;
     double t432 = t430 - t431;
@@ -6177,7 +6144,6 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t436 = s[3] * t142;
     double t437 = t435 + t436;
     double t438 = t434 + t437;
-    out[92] = t438;
     double t439 = t155 * t186;
     double t440 = t158 * t189;
     double t441 = t439 + t440;
@@ -6186,109 +6152,125 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     double t444 = t142 * t183;
     double t445 = t443 - t444;
     double t446 = t442 + t445;
-    out[93] = -t446;
     double t447 = t163 * t182;
     double t448 = t161 * t183;
     double t449 = t447 + t448;
     double t450 = s[3] * t162;
     double t451 = t449 - t450;
-    out[94] = -t451;
-    out[144] = -t451;
     double t452 = t170 * t182;
     double t453 = t171 * t183;
     double t454 = t452 - t453;
     double t455 = s[3] * t173;
     double t456 = t454 + t455;
-    out[95] = -t456;
-    out[145] = -t456;
     double t457 = t169 * t182;
     double t458 = t165 * t183;
     double t459 = t457 - t458;
     double t460 = s[3] * t158;
     double t461 = t459 - t460;
-    out[96] = t461;
-    out[146] = t461;
     double t462 = t160 * t182;
     double t463 = t164 * t183;
     double t464 = t462 + t463;
     double t465 = t450 - t464;
-    out[97] = -t465;
-    out[147] = -t465;
     double t466 = t172 * t182;
     double t467 = t168 * t183;
     double t468 = t466 - t467;
     double t469 = s[3] * t155;
     double t470 = t468 - t469;
-    out[98] = t470;
-    out[148] = t470;
     double t471 = t448 - t462;
     double t472 = s[3] * t152;
     double t473 = t471 + t472;
-    out[99] = t473;
-    out[149] = t473;
     double t474 = t142 * t190;
     double t475 = t145 * t191;
     double t476 = t474 + t475;
     double t477 = t323 + t476;
-    out[140] = t477;
     double t478 = t166 * t190;
     double t479 = t169 * t191;
     double t480 = t478 + t479;
     double t481 = c[3] * t170;
     double t482 = t480 + t481;
     double t483 = t428 + t482;
-    out[141] = t483;
     double t484 = t168 * t190;
     double t485 = t167 * t191;
     double t486 = t484 - t485;
     double t487 = c[3] * t171;
     double t488 = t486 - t487;
     double t489 = t437 + t488;
-    out[142] = t489;
     double t490 = t155 * t190;
     double t491 = t158 * t191;
     double t492 = t490 + t491;
     double t493 = t357 - t492;
     double t494 = t445 + t493;
-    out[143] = -t494;
     double t495 = c[4] * t116;
-    out[191] = -t495;
     double t496 = s[4] * t116;
-    out[192] = t496;
     double t497 = s[4] * t145;
     double t498 = c[4] * t142;
     double t499 = t497 + t498;
-    out[193] = -t499;
     double t500 = s[4] * t163;
     double t501 = c[4] * t161;
     double t502 = t500 - t501;
-    out[194] = -t502;
     double t503 = s[4] * t170;
     double t504 = c[4] * t171;
     double t505 = t503 + t504;
-    out[195] = -t505;
     double t506 = s[4] * t169;
     double t507 = c[4] * t165;
     double t508 = t506 + t507;
-    out[196] = t508;
     double t509 = s[4] * t160;
     double t510 = c[4] * t164;
     double t511 = t509 - t510;
-    out[197] = t511;
     double t512 = s[4] * t172;
     double t513 = c[4] * t168;
     double t514 = t512 + t513;
-    out[198] = t514;
     double t515 = t501 + t509;
-    out[199] = -t515;
     out[0] = 0.0;
+    out[1] = -t73;
+    out[2] = t76;
     out[3] = 0.0;
     out[4] = 0.0;
     out[5] = 0.0;
     out[6] = 0.0;
     out[7] = 0.0;
     out[8] = 0.0;
+    out[9] = qdd[0];
     out[10] = 0.0;
+    out[11] = -t194;
+    out[12] = t195;
+    out[13] = -t196;
+    out[14] = t199;
+    out[15] = t202;
+    out[16] = -t205;
+    out[17] = t207;
+    out[18] = -t210;
+    out[19] = -t212;
+    out[20] = -t213;
+    out[21] = t218;
+    out[22] = -t221;
+    out[23] = t224;
+    out[24] = -t227;
+    out[25] = t230;
+    out[26] = t233;
+    out[27] = -t235;
+    out[28] = -t238;
+    out[29] = t240;
+    out[30] = t257;
+    out[31] = t264;
+    out[32] = -t271;
+    out[33] = t278;
+    out[34] = t283;
+    out[35] = t288;
+    out[36] = t293;
+    out[37] = -t297;
+    out[38] = t302;
+    out[39] = t305;
+    out[40] = -t363;
+    out[41] = t372;
+    out[42] = t381;
+    out[43] = t389;
+    out[44] = -t394;
+    out[45] = -t399;
+    out[46] = t404;
+    out[47] = t408;
+    out[48] = t413;
+    out[49] = t416;
     out[50] = 0.0;
     out[51] = 0.0;
     out[52] = 0.0;
@@ -6301,6 +6283,44 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     out[59] = 0.0;
     out[60] = 0.0;
     out[61] = 0.0;
+    out[62] = t82;
+    out[63] = t79;
+    out[64] = qdd[1];
+    out[65] = -t90;
+    out[66] = t88;
+    out[67] = -t22;
+    out[68] = t91;
+    out[69] = t22;
+    out[70] = t243;
+    out[71] = t246;
+    out[72] = t250;
+    out[73] = -t254;
+    out[74] = t43;
+    out[75] = t107;
+    out[76] = t106;
+    out[77] = t48;
+    out[78] = -t109;
+    out[79] = -t48;
+    out[80] = t310;
+    out[81] = t317;
+    out[82] = -t326;
+    out[83] = t333;
+    out[84] = t336;
+    out[85] = t339;
+    out[86] = t342;
+    out[87] = t344;
+    out[88] = t347;
+    out[89] = -t349;
+    out[90] = t420;
+    out[91] = t429;
+    out[92] = t438;
+    out[93] = -t446;
+    out[94] = -t451;
+    out[95] = -t456;
+    out[96] = t461;
+    out[97] = -t465;
+    out[98] = t470;
+    out[99] = t473;
     out[100] = 0.0;
     out[101] = 0.0;
     out[102] = 0.0;
@@ -6323,6 +6343,34 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     out[119] = 0.0;
     out[120] = 0.0;
     out[121] = 0.0;
+    out[122] = t97;
+    out[123] = -t95;
+    out[124] = t43;
+    out[125] = t107;
+    out[126] = t106;
+    out[127] = t48;
+    out[128] = -t109;
+    out[129] = -t48;
+    out[130] = t325;
+    out[131] = -t352;
+    out[132] = t356;
+    out[133] = t359;
+    out[134] = t336;
+    out[135] = t339;
+    out[136] = t342;
+    out[137] = t344;
+    out[138] = t347;
+    out[139] = -t349;
+    out[140] = t477;
+    out[141] = t483;
+    out[142] = t489;
+    out[143] = -t494;
+    out[144] = -t451;
+    out[145] = -t456;
+    out[146] = t461;
+    out[147] = -t465;
+    out[148] = t470;
+    out[149] = t473;
     out[150] = 0.0;
     out[151] = 0.0;
     out[152] = 0.0;
@@ -6354,8 +6402,25 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     out[178] = 0.0;
     out[179] = 0.0;
     out[180] = 0.0;
+    out[181] = -t116;
     out[182] = 0.0;
+    out[183] = -t119;
+    out[184] = -t66;
+    out[185] = -t137;
+    out[186] = -t139;
+    out[187] = t128;
+    out[188] = -t131;
+    out[189] = t66;
     out[190] = 0.0;
+    out[191] = -t495;
+    out[192] = t496;
+    out[193] = -t499;
+    out[194] = -t502;
+    out[195] = -t505;
+    out[196] = t508;
+    out[197] = t511;
+    out[198] = t514;
+    out[199] = -t515;
     out[200] = 0.0;
     out[201] = 0.0;
     out[202] = 0.0;
@@ -6397,9 +6462,15 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
     out[238] = 0.0;
     out[239] = 0.0;
     out[240] = 0.0;
+    out[241] = t145;
+    out[242] = t142;
     out[243] = 0.0;
-    out[9] = qdd[0];
-    out[64] = qdd[1];
+    out[244] = t162;
+    out[245] = -t173;
+    out[246] = -t158;
+    out[247] = -t162;
+    out[248] = -t155;
+    out[249] = t152;
 }
 
 void manipulator_5dof_regressor(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
@@ -7177,74 +7248,74 @@ static inline KD_ALWAYS void kd_tip_jacobian(const double *restrict prepared, co
     double t4 = c[2] * t0;
     double t5 = s[2] * t1;
     double t6 = t4 - t5;
-    out[3] = -t6;
     double t7 = s[2] * t0;
     double t8 = c[2] * t1;
     double t9 = t7 + t8;
     double t10 = c[2] * t2;
     double t11 = s[2] * t3;
     double t12 = t10 - t11;
-    out[8] = t12;
     double t13 = s[2] * t2;
     double t14 = c[2] * t3;
     double t15 = t13 + t14;
     double t16 = s[1] * c[2];
     double t17 = c[1] * s[2];
     double t18 = t16 + t17;
-    out[13] = t18;
     double t19 = s[1] * s[2];
     double t20 = c[1] * c[2];
     double t21 = t19 - t20;
     double t22 = t0 + t6;
-    out[20] = -t22;
     double t23 = t2 + t12;
-    out[15] = -t23;
     double t24 = s[1] + t18;
     double t25 = c[3] * t9;
     double t26 = c[0] * s[3];
     double t27 = t25 + t26;
-    out[4] = t27;
     double t28 = c[3] * t15;
     double t29 = s[0] * s[3];
     double t30 = t28 - t29;
-    out[9] = -t30;
     double t31 = c[3] * t21;
-    out[14] = -t31;
     double t32 = s[0] * t24;
-    out[16] = t32;
     double t33 = c[0] * t24;
-    out[21] = -t33;
     double t34 = c[0] * t23;
     double t35 = s[0] * t22;
     double t36 = t34 + t35;
-    out[26] = t36;
     double t37 = t0 - t22;
     double t38 = t2 - t23;
     double t39 = s[1] - t24;
     double t40 = s[0] * t39;
-    out[17] = -t40;
     double t41 = c[0] * t39;
-    out[22] = t41;
     double t42 = c[0] * t38;
     double t43 = s[0] * t37;
     double t44 = t42 + t43;
-    out[27] = -t44;
     out[0] = 0.0;
+    out[1] = c[0];
+    out[2] = c[0];
+    out[3] = -t6;
+    out[4] = t27;
     out[5] = 0.0;
+    out[6] = s[0];
+    out[7] = s[0];
+    out[8] = t12;
+    out[9] = -t30;
+    out[10] = 1.0;
     out[11] = 0.0;
     out[12] = 0.0;
+    out[13] = t18;
+    out[14] = -t31;
+    out[15] = -t23;
+    out[16] = t32;
+    out[17] = -t40;
     out[18] = 0.0;
     out[19] = 0.0;
+    out[20] = -t22;
+    out[21] = -t33;
+    out[22] = t41;
     out[23] = 0.0;
     out[24] = 0.0;
     out[25] = 0.0;
+    out[26] = t36;
+    out[27] = -t44;
     out[28] = 0.0;
     out[29] = 0.0;
-    out[1] = c[0];
-    out[2] = c[0];
-    out[6] = s[0];
-    out[7] = s[0];
-    out[10] = 1.0;
 }
 
 void manipulator_5dof_tip_jacobian(const double *prepared, const double *q, double *out)
@@ -7982,7 +8053,6 @@ static inline KD_ALWAYS void kd_external_effort_derivatives(const double *restri
     double t6 = c[3] * wrench[3];
     double t7 = s[3] * wrench[4];
     double t8 = t6 - t7;
-    out[19] = t8;
     double t9 = s[3] * wrench[3];
     double t10 = c[3] * wrench[4];
     double t11 = t9 + t10;
@@ -7999,12 +8069,10 @@ static inline KD_ALWAYS void kd_external_effort_derivatives(const double *restri
     double t22 = s[2] * wrench[5];
     double t23 = t21 + t22;
     double t24 = t17 + t20;
-    out[13] = -t24;
     double t25 = t14 - t23;
     double t26 = s[1] * t14;
     double t27 = c[1] * t5;
     double t28 = t26 + t27;
-    out[7] = t28;
     double t29 = s[1] * t24;
     double t30 = c[1] * t11;
     double t31 = t29 + t30;
@@ -8015,27 +8083,22 @@ static inline KD_ALWAYS void kd_external_effort_derivatives(const double *restri
     double t36 = c[0] * t31;
     double t37 = s[0] * t35;
     double t38 = t36 + t37;
-    out[1] = t38;
     double t39 = s[0] * t34;
     double t40 = t36 + t39;
-    out[2] = t40;
     double t41 = c[1] * t17;
     double t42 = s[1] * t25;
     double t43 = c[1] * t25;
     double t44 = t14 + t43;
     double t45 = t24 + t41;
-    out[8] = -t45;
     double t46 = s[0] * t42;
     double t47 = c[0] * t44;
     double t48 = t46 - t47;
-    out[3] = -t48;
     double t49 = s[2] * t5;
     double t50 = c[2] * t5;
     double t51 = s[2] * t11;
     double t52 = c[2] * t11;
     double t53 = t50 + t51;
     double t54 = t49 - t52;
-    out[14] = t54;
     double t55 = c[1] * t49;
     double t56 = s[1] * t2;
     double t57 = t55 + t56;
@@ -8047,21 +8110,29 @@ static inline KD_ALWAYS void kd_external_effort_derivatives(const double *restri
     double t63 = t61 + t62;
     double t64 = t50 + t63;
     double t65 = t54 + t57;
-    out[9] = t65;
     double t66 = s[0] * t60;
     double t67 = c[0] * t64;
     double t68 = t66 - t67;
-    out[4] = -t68;
     out[0] = 0.0;
+    out[1] = t38;
+    out[2] = t40;
+    out[3] = -t48;
+    out[4] = -t68;
     out[5] = 0.0;
     out[6] = 0.0;
+    out[7] = t28;
+    out[8] = -t45;
+    out[9] = t65;
     out[10] = 0.0;
     out[11] = 0.0;
     out[12] = 0.0;
+    out[13] = -t24;
+    out[14] = t54;
     out[15] = 0.0;
     out[16] = 0.0;
     out[17] = 0.0;
     out[18] = 0.0;
+    out[19] = t8;
     out[20] = 0.0;
     out[21] = 0.0;
     out[22] = 0.0;
@@ -8093,31 +8164,21 @@ static inline KD_ALWAYS void kd_external_wrenches(const double *restrict prepare
     double t0 = c[3] * wrench[0];
     double t1 = s[3] * wrench[1];
     double t2 = t0 - t1;
-    out[18] = t2;
     double t3 = s[3] * wrench[0];
     double t4 = c[3] * wrench[1];
     double t5 = t3 + t4;
-    out[13] = t5;
-    out[19] = t5;
     double t6 = c[3] * wrench[3];
     double t7 = s[3] * wrench[4];
     double t8 = t6 - t7;
-    out[21] = t8;
     double t9 = s[3] * wrench[3];
     double t10 = c[3] * wrench[4];
     double t11 = t9 + t10;
-    out[16] = t11;
-    out[22] = t11;
     double t12 = s[2] * t2;
     double t13 = c[2] * wrench[2];
     double t14 = t12 - t13;
-    out[14] = -t14;
     double t15 = c[2] * t2;
     double t16 = s[2] * wrench[2];
     double t17 = t15 + t16;
-    out[0] = t17;
-    out[6] = t17;
-    out[12] = t17;
     double t18 = s[2] * t8;
     double t19 = c[2] * wrench[5];
     double t20 = t18 - t19;
@@ -8125,53 +8186,63 @@ static inline KD_ALWAYS void kd_external_wrenches(const double *restrict prepare
     double t22 = s[2] * wrench[5];
     double t23 = t21 + t22;
     double t24 = t17 + t20;
-    out[17] = -t24;
     double t25 = t14 - t23;
-    out[15] = -t25;
     double t26 = s[1] * t14;
     double t27 = c[1] * t5;
     double t28 = t26 + t27;
-    out[7] = t28;
     double t29 = c[1] * t14;
     double t30 = s[1] * t5;
     double t31 = t29 - t30;
-    out[8] = -t31;
     double t32 = s[1] * t24;
     double t33 = c[1] * t11;
     double t34 = t32 + t33;
-    out[10] = t34;
     double t35 = c[1] * t24;
     double t36 = s[1] * t11;
     double t37 = t35 - t36;
     double t38 = t17 + t37;
-    out[11] = -t38;
     double t39 = t25 + t31;
-    out[3] = -t39;
-    out[9] = -t39;
     double t40 = c[0] * t28;
     double t41 = s[0] * t31;
     double t42 = t40 + t41;
-    out[1] = t42;
     double t43 = s[0] * t28;
     double t44 = c[0] * t31;
     double t45 = t43 - t44;
-    out[2] = t45;
     double t46 = c[0] * t34;
     double t47 = s[0] * t38;
     double t48 = t46 + t47;
-    out[4] = t48;
     double t49 = s[0] * t34;
     double t50 = c[0] * t38;
     double t51 = t49 - t50;
+    out[0] = t17;
+    out[1] = t42;
+    out[2] = t45;
+    out[3] = -t39;
+    out[4] = t48;
     out[5] = t51;
+    out[6] = t17;
+    out[7] = t28;
+    out[8] = -t31;
+    out[9] = -t39;
+    out[10] = t34;
+    out[11] = -t38;
+    out[12] = t17;
+    out[13] = t5;
+    out[14] = -t14;
+    out[15] = -t25;
+    out[16] = t11;
+    out[17] = -t24;
+    out[18] = t2;
+    out[19] = t5;
     out[20] = wrench[2];
-    out[26] = wrench[2];
+    out[21] = t8;
+    out[22] = t11;
     out[23] = wrench[5];
-    out[29] = wrench[5];
     out[24] = wrench[0];
     out[25] = wrench[1];
+    out[26] = wrench[2];
     out[27] = wrench[3];
     out[28] = wrench[4];
+    out[29] = wrench[5];
 }
 
 void manipulator_5dof_external_wrenches(const double *prepared, const double *q, const double *wrench, double *out)

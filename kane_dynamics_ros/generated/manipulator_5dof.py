@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '99b5141b8f2b9cc18b18170ee51a758ee02b35a683aebf23923b944836a46f4b',
+ 'c_sha256': '0d3aabb3d610414126874572675197f764f80c4579b96ac8e64da9657eb87da3',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2771,4 +2771,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "45f1f88df6435ef799e97ac8f72262c0f9d298420e041f2fc82a6e7825022c95"
+CONTENT_SHA256 = "675f2c516608ad00a7db9c3a0e5531b559a4bc12f7a50c7593d72b384bfbbb22"

@@ -1,6 +1,7 @@
 """Written modules: same bytes, hostile names, all or nothing, and what the header says."""
 
 import ast
+import ctypes
 import importlib.util
 import re
 import subprocess
@@ -274,3 +275,38 @@ def test_generation_costs_some_times_what_python_takes_to_read_the_result() -> N
         (seconds(lambda: derive(chain)), seconds(lambda: compile(text, "model", "exec"))) for _ in range(3)
     ]
     assert min(ours for ours, _ in pairs) < 30 * min(python for _, python in pairs)
+
+
+@pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
+@pytest.mark.parametrize("offset", [0, 1])  # the results' place in a line of the caches
+def test_results_of_many_states_that_go_past_the_caches_are_those_of_one(tmp_path: Path, offset: int) -> None:
+    derived = derive(serial_chain(load_robot(REFERENCE)))
+    source = write_module(derived, "arm", tmp_path)[2]
+    others = [f.name for f in derived.equations.functions if f.name != "mass_matrix"]
+    without = [f"-DKD_WITHOUT_{name}" for name in ["parameters", *others]]
+    command = [
+        C_COMPILER,
+        "-O2",
+        "-march=native",
+        "-shared",
+        "-fPIC",
+        *without,
+        source,
+        "-o",
+        tmp_path / "arm.so",
+        "-lm",
+    ]
+    subprocess.run(command, check=True)
+    library = ctypes.CDLL(str(tmp_path / "arm.so"))
+    count = 2_000_000 // 25 + 9  # beyond KD_FAR, and no whole number of blocks
+    q = np.random.default_rng(3).uniform(-3.0, 3.0, (count, 5))
+    room, one = np.full(count * 25 + offset + 1, np.nan), np.empty(25)
+    library.arm_mass_matrix_batch(
+        ctypes.c_void_p(q.ctypes.data), ctypes.c_void_p(room[offset:].ctypes.data), ctypes.c_size_t(count)
+    )
+    for k in (0, 1, 7, 8, count // 2, count - 9, count - 1):
+        library.arm_mass_matrix(ctypes.c_void_p(q[k].ctypes.data), ctypes.c_void_p(one.ctypes.data))
+        assert np.allclose(
+            room[offset + 25 * k :][:25], one, rtol=1e-13, atol=1e-15
+        )  # contraction may differ
+    assert np.isnan(room).sum() == offset + 1

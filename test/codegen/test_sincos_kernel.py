@@ -49,11 +49,11 @@ void kd_sincos_export(const double *x, double *s, double *c)
     memcpy(s, sines, {n} * sizeof *s);
     memcpy(c, cosines, {n} * sizeof *c);
 }}
-void kd_sincos_block_export(const double *x, double *s, double *c) {{ kd_sincos_block(x, s, c); }}
+void kd_sincos_block_export(const double *x, double *s, double *c) {{ kd_sincos_block(x, s, c, {BLOCK}); }}
 """
     includes = "".join(f"#include <{header}>\n" for header in INCLUDES)
     source = folder / f"kernel_{n}.c"
-    source.write_text(includes + sincos_kernel(BLOCK) + exports)
+    source.write_text(includes + sincos_kernel() + exports)
     library = source.with_suffix(".so")
     subprocess.run([str(C_COMPILER), *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     return ctypes.CDLL(str(library))
@@ -188,11 +188,11 @@ def test_every_multiplication_works_on_four_angles_whatever_the_processor(
     processor: str, tmp_path: Path
 ) -> None:
     """Counted in the assembly: two vectors of four for five and seven angles, and no arithmetic on one."""
-    text = "".join(f"#include <{header}>\n" for header in INCLUDES) + sincos_kernel(BLOCK)
+    text = "".join(f"#include <{header}>\n" for header in INCLUDES) + sincos_kernel()
     calls = {
         "five": "kd_sincos(x, s, c, 5)",
         "seven": "kd_sincos(x, s, c, 7)",
-        "block": "kd_sincos_block(x, s, c)",
+        "block": f"kd_sincos_block(x, s, c, {BLOCK})",
     }
     for name, call in calls.items():
         text += f"void {name}(const double *x, double *s, double *c) {{ {call}; }}\n"
@@ -231,7 +231,7 @@ int main(void)
 @pytest.mark.skipif(None in ARM, reason="no cross compiler for ARM, or no emulator")
 def test_arm_gives_the_same_bits(tmp_path: Path) -> None:
     source, text = tmp_path / "kernel.c", "".join(f"#include <{header}>\n" for header in INCLUDES)
-    source.write_text(text + sincos_kernel(BLOCK) + PRINTED)
+    source.write_text(text + sincos_kernel() + PRINTED)
     found = []
     for compiler, run in ((C_COMPILER, []), (ARM[0], [str(ARM[1])])):
         program = tmp_path / f"program_{len(found)}"

@@ -11,15 +11,16 @@ $stores //! window
 }
 
 //# sines_of_lanes
-static inline void kd_sines_${k}_lanes(const double *q, double *s, double *c)
+static inline KD_ALWAYS void kd_sines_${k}_lanes(const double *q, double *s, double *c, const int lanes)
 {
-    double x[$slots * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
+    double x[$slots * KD_LANES] = {0.0}; //? gaps
+    double x[$slots * KD_LANES]; //! gaps
+    for (int k = 0; k < lanes; k++) {
 $statements
 $stores
     }
     for (int j = 0; j < $slots; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+        kd_sincos_block(x + j * lanes, s + j * lanes, c + j * lanes, lanes);
 }
 
 //# body
@@ -59,27 +60,36 @@ $head
 static void kd_${name}_block($rows, double *out, const int used) //! singular
 static inline int kd_${name}_block($rows, double *out, const int used) //? singular
 {
+    enum { lanes = $side_by_side };
     double $arrays;
 $loads
-    kd_sines_${k}_lanes(Q, S, C); //? sines
-    for (int k = 0; k < KD_LANES; k++)
-        kd_$name($lanes, KD_LANES);
-    kd_to_rows(OUT, $size, used, out);
+    kd_sines_${k}_lanes(Q, S, C, lanes); //? sines
+    for (int k = 0; k < lanes; k++)
+        kd_$name($lanes, lanes);
+    kd_to_rows(OUT, $size, used, lanes, out);
     for (int k = 0; k < used; k++) //? slopes
         kd_solve_slopes(out + k * $size); //? slopes
-    return kd_singular_lane(CHECKS, $pivots, used); //? singular
+    return kd_singular_lane(CHECKS, $pivots, used, lanes); //? singular
 }
 
 $batch_head
 {
-    for (size_t first = 0; first < count; first += KD_LANES) {
-        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
-        kd_${name}_block($at_first, out + first * $size, some); //! singular
-        const int joint = kd_${name}_block($at_first, out + first * $size, some); //? singular
-        if (joint) //? singular
-            return joint; //? singular
+    enum { lanes = $side_by_side };
+    const int far = count > KD_FAR / $size; //? wide
+    double rows[$size * lanes]; //? wide
+    int joint = 0; //? singular
+    for (size_t first = 0; first < count; first += lanes) { //! singular
+    for (size_t first = 0; first < count && !joint; first += lanes) { //? singular
+        const int some = count - first < lanes ? (int)(count - first) : lanes;
+        double *to = out + first * $size; //! wide
+        double *to = far ? rows : out + first * $size; //? wide
+        kd_${name}_block($at_first, to, some); //! singular
+        joint = kd_${name}_block($at_first, to, some); //? singular
+        if (far) //? wide
+            kd_past_caches(rows, some * $size, out + first * $size); //? wide
     }
-    return 0; //? singular
+    KD_ARRIVED; //? wide
+    return joint; //? singular
 }
 
 //# states_one_by_one

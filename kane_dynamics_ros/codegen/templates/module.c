@@ -12,7 +12,7 @@ $banner
 $includes
 
 $kernel
-#define KD_LANES $lanes /* states that are computed side by side */ //? batches
+#define KD_LANES $lanes /* states that are computed side by side, at most */ //? batches
 #define KD_SINGULAR $singular /* least pivot over diagonal entry of the mass matrix */
 $support
 static const $real kd_defaults[$count] = {$prepared}; //? composed
@@ -63,11 +63,11 @@ static inline int kd_singular(const $real *checks, const int n, const int lane)
 }
 
 //# lanes
-static inline int kd_singular_lane(const double *checks, const int n, const int used)
+static inline int kd_singular_lane(const double *checks, const int n, const int used, const int width)
 {
     int joint = 0;
     for (int k = 0; k < used && !joint; k++)
-        joint = kd_singular(checks + k, n, KD_LANES);
+        joint = kd_singular(checks + k, n, width);
     return joint;
 }
 
@@ -100,39 +100,68 @@ static inline KD_ALWAYS void kd_square(const double *from, const int its, double
 #endif
 
 /* Rows of some states to lanes, element by element; lanes beyond the last state repeat it. */
-static inline void kd_to_lanes(const double *rows, const int n, const int used, double *lanes)
+static inline void kd_to_lanes(const double *rows, const int n, const int used, const int width, double *lanes)
 {
 #if KD_VECTORS
-    if (n >= 4 && used == KD_LANES) {
-        for (int k = 0; k < KD_LANES; k += 4)
+    if (n >= 4 && used == width) {
+        for (int k = 0; k < width; k += 4)
             for (int first = 0; first < n; first += 4) {
                 const int i = first + 4 <= n ? first : n - 4;
-                kd_square(rows + k * n + i, n, lanes + i * KD_LANES + k, KD_LANES);
+                kd_square(rows + k * n + i, n, lanes + i * width + k, width);
             }
         return;
     }
 #endif
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < used; k++)
-            lanes[i * KD_LANES + k] = rows[k * n + i];
-        for (int k = used; k < KD_LANES; k++)
-            lanes[i * KD_LANES + k] = rows[(used - 1) * n + i];
+            lanes[i * width + k] = rows[k * n + i];
+        for (int k = used; k < width; k++)
+            lanes[i * width + k] = rows[(used - 1) * n + i];
     }
 }
 
-static inline void kd_to_rows(const double *lanes, const int n, const int used, double *rows)
+static inline void kd_to_rows(const double *lanes, const int n, const int used, const int width, double *rows)
 {
     int k = 0;
 #if KD_VECTORS
     for (; n >= 4 && k + 4 <= used; k += 4)
         for (int first = 0; first < n; first += 4) {
             const int i = first + 4 <= n ? first : n - 4; /* the last square overlaps the one before */
-            kd_square(lanes + i * KD_LANES + k, KD_LANES, rows + k * n + i, n);
+            kd_square(lanes + i * width + k, width, rows + k * n + i, n);
         }
 #endif
     for (; k < used; k++)
         for (int i = 0; i < n; i++)
-            rows[k * n + i] = lanes[i * KD_LANES + k];
+            rows[k * n + i] = lanes[i * width + k];
+}
+
+/* Results of many states that together are larger than caches, in numbers: they go past them, which spares the
+   memory that it is read before it is written. */
+#define KD_FAR 2000000u
+#if KD_VECTORS && defined(__AVX__)
+#define KD_ARRIVED __builtin_ia32_sfence() /* before other threads are told */
+#else
+#define KD_ARRIVED (void)0
+#endif
+
+static inline void kd_past_caches(const double *rows, const int size, double *out)
+{
+    int i = 0;
+#if KD_VECTORS && defined(__AVX__)
+    for (; i < size && ((uintptr_t)(out + i) & 31); i++)
+        out[i] = rows[i];
+    for (; i + 4 <= size; i += 4) {
+        kd_double_4 four;
+        memcpy(&four, rows + i, sizeof four);
+#if defined(__clang__)
+        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(out + i));
+#else
+        __builtin_ia32_movntpd256(out + i, four);
+#endif
+    }
+#endif
+    for (; i < size; i++)
+        out[i] = rows[i];
 }
 
 //# linear_algebra

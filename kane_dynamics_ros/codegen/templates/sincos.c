@@ -98,24 +98,24 @@ static inline void kd_sincos(const double *restrict x, double *restrict s, doubl
         kd_sincos_far(x, s, c, n);
 }
 
-/* x[KD_SINCOS_BLOCK] [rad], one joint's angle in as many states -> s = sin(x), c = cos(x). */
-static inline void kd_sincos_block(const double *restrict x, double *restrict s, double *restrict c)
+/* x[n] [rad], one joint's angle in n states, a multiple of four -> s = sin(x), c = cos(x). */
+static inline void kd_sincos_block(const double *restrict x, double *restrict s, double *restrict c, const int n)
 {
     if (KD_LIBRARY_SINES) {
-        kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
+        kd_sincos_far(x, s, c, n);
         return;
     }
 #if KD_VECTORS
     kd_bits_4 far = {0};
-    for (int i = 0; i < KD_SINCOS_BLOCK; i += 4)
+    for (int i = 0; i < n; i += 4)
         kd_sincos_4(x + i, s + i, c + i, &far);
     const uint64_t any = (far[0] | far[1] | far[2] | far[3]) >> 63;
 #else
     uint64_t far = 0;
-    for (int i = 0; i < KD_SINCOS_BLOCK; i++)
+    for (int i = 0; i < n; i++)
         kd_sincos_1(x + i, s + i, c + i, &far);
     const uint64_t any = far >> 63;
 #endif
     if (any)
-        kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
+        kd_sincos_far(x, s, c, n);
 }
