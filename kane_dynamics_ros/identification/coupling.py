@@ -29,7 +29,7 @@ from kane_dynamics_ros.replay.messages import Mask
 
 SAMPLE = 3000  # rows that are looked at
 WINDOWS = 12  # of the motion, with which estimates are compared
-ASKS = 0.05  # of both joints' residuals that a column must explain to be tried
+ASKS = (0.06, 0.03)  # of both joints' residuals that the first pair, and further ones, must explain
 TRIED = 6  # pairs, of those that are asked for
 ROUNDS = 5  # in which several factors are refined in turn, at most
 WORTH = 0.05  # of both joints' errors that a coupling must take away
@@ -62,7 +62,7 @@ def found_coupling(
     C: Array = np.eye(regression.joints)
     before: Trial | None = None
     taken: list[tuple[int, int]] = []
-    while pairs := likely_pairs(seen, slides, C, ASKS)[:TRIED]:
+    while pairs := likely_pairs(seen, slides, C, ASKS[bool(taken)])[:TRIED]:
         progress("looking for coupled drives")
         before = before or tried(regression, stage, fitted, C)
         for pair in pairs:
@@ -159,10 +159,10 @@ def tried(regression: Regression, stage: Stage, fitted: Mask, C: Array) -> Trial
         folds=tuple((f,) for f in range(len(folds))),
     )
     choice = stage.choice._replace(active=stage.choice.active & choosing.BASIC)
-    # the width of before was that of friction which the coupling blurred
-    widths = [replace(problem, widths=(k, problem.widths[1])) for k in range(len(COULOMB_WIDTHS))]
-    errors_of = partial(choosing.cross_validated, choice=choice, weight=choosing.START_LAMBDA)
-    problem = min(widths, key=lambda each: float(errors_of(each).sum()))
+    if np.count_nonzero(C) > n:  # the width of before was that of friction which the coupling blurred
+        widths = [replace(problem, widths=(k, problem.widths[1])) for k in range(len(COULOMB_WIDTHS))]
+        errors_of = partial(choosing.cross_validated, choice=choice, weight=choosing.START_LAMBDA)
+        problem = min(widths, key=lambda each: float(errors_of(each).sum()))
     by_fold = [problem.equations(part.sum(axis=0)) for part in problem.folded]
     whole = np.sum(by_fold, axis=0)
     solutions = (fitting.free_solution(problem, choice, whole - E, choosing.START_LAMBDA) for E in by_fold)
