@@ -62,6 +62,7 @@ SOLVED = ("Solved", "AlmostSolved")
 CLEARLY = 2.0  # standard errors of a difference that counts
 FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
 GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
+REACH = 3.0  # of log k in one pass
 
 
 class Nominal(NamedTuple):
@@ -461,34 +462,64 @@ def nominal_gains(gram: Array, regression: Regression, nominal: Nominal) -> Arra
     return np.where(np.isfinite(gains), gains, np.nanmedian(gains) if np.isfinite(gains).any() else 1.0)
 
 
-def fitted_gains(problem: Problem, choice: Choice, samples_each: float) -> Gains:
-    """Factors k_j of recorded efforts with which bodies, frictions and payloads fit best.
+def gain_cost(logarithm: Array, problem: Problem, choice: Choice, gram: Array) -> float:
+    """What gains of these logarithms (n,) leave, where they are as good as all else allows.
 
-    The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the
-    units of the recording, or k = 0 would fit best. Only the known bodies and the URDF distinguish one k from
-    another, and some joints feel neither: a weak pull holds each k where it was. A factor less than
-    ``CLEARLY`` standard errors from 1 is 1.
+    min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the units of the
+    recording, or k = 0 would fit best. Only the known bodies and the URDF distinguish one k from another, and
+    some joints feel neither: a weak pull holds each k where it was.
+    """
+    k = np.exp(logarithm)
+    mixed = gram.copy()  # the target is k times the measured effort less the rest
+    mixed[:, :, -1] += (k - 1.0)[:, None] * mixed[:, :, -2]
+    mixed[:, -1, :] += (k - 1.0)[:, None] * mixed[:, -2, :]
+    E = problem.equations(problem.used(mixed / k[:, None, None] ** 2))
+    x = free_solution(problem, choice, E, GAIN_LAMBDA)
+    v = np.append(-x, 1.0)
+    pull = GAIN_LAMBDA * x[: problem.free] @ x[: problem.free] + GAIN_PULL * logarithm @ logarithm
+    return float(v @ E @ v + pull)
+
+
+def best_gains(problem: Problem, choice: Choice, gram: Array, start: Array) -> Array:
+    """The logarithms (n,) of the gains that cost least, none of them beyond ``REACH``."""
+    bounds = [(-REACH, REACH)] * problem.joints
+    data, options = (problem, choice, gram), {"maxiter": 60}
+    return np.asarray(minimize(gain_cost, start, data, "L-BFGS-B", bounds=bounds, options=options).x)
+
+
+def fitted_gains(problem: Problem, choice: Choice, samples_each: float) -> Gains:
+    """Factors of recorded efforts with which bodies, frictions and payloads fit best; errors by noise.
+
+    A factor at the bound is none that data determine: its error is infinite.
     """
     gram, n = sum(problem.gram[list(fold)].sum(axis=0) for fold in problem.folds), problem.joints
-
-    def cost(logarithm: Array) -> float:
-        k = np.exp(logarithm)
-        mixed = gram.copy()  # the target is k times the measured effort less the rest
-        mixed[:, :, -1] += (k - 1.0)[:, None] * mixed[:, :, -2]
-        mixed[:, -1, :] += (k - 1.0)[:, None] * mixed[:, -2, :]
-        E = problem.equations(problem.used(mixed / k[:, None, None] ** 2))
-        x = free_solution(problem, choice, E, GAIN_LAMBDA)
-        v = np.append(-x, 1.0)
-        pull = GAIN_LAMBDA * x[: problem.free] @ x[: problem.free] + GAIN_PULL * logarithm @ logarithm
-        return float(v @ E @ v + pull)
-
-    found = minimize(cost, np.zeros(n), method="L-BFGS-B", options={"maxiter": 60})
+    found = best_gains(problem, choice, gram, np.zeros(n))
     step = 1e-3 * np.eye(n)
     hessian = np.zeros((n, n))
     for i in range(n):
         for j in range(i, n):
             corners = ((1, 1), (1, -1), (-1, 1), (-1, -1))
-            a, b, c, d = (cost(found.x + s * step[i] + t * step[j]) for s, t in corners)
+            a, b, c, d = (
+                gain_cost(found + s * step[i] + t * step[j], problem, choice, gram) for s, t in corners
+            )
             hessian[i, j] = hessian[j, i] = (a - b - c + d) / (4 * step[0, 0] ** 2)
     error = np.sqrt(np.maximum(2.0 * samples_each * np.diag(np.linalg.pinv(hessian)), 0.0))
-    return Gains(np.where(np.abs(found.x) > CLEARLY * error, np.exp(found.x), 1.0), error)
+    return Gains(np.exp(found), np.where(np.abs(found) > 0.99 * REACH, np.inf, error))
+
+
+def honest_gains(stage: Stage) -> Gains:
+    """The same with errors of which noise knows nothing: at least half of what other choices make of it.
+
+    These are either half of the data (every other fold), and friction without load, or with it alone.
+    """
+    problem, choice, found = stage.problem, stage.choice, np.log(stage.gains.factor)
+    folds = np.stack([problem.gram[list(fold)].sum(axis=0) for fold in problem.folds])
+    halves = [best_gains(problem, choice, part.sum(axis=0), found) for part in (folds[::2], folds[1::2])]
+    by_load = np.array([family == "load" for family in FAMILIES])
+    beside = np.array([family not in (*PLAIN, "offset", "load") for family in FAMILIES])
+    poorer = [
+        best_gains(problem, choice._replace(active=choice.active & ~left), folds.sum(axis=0), found)
+        for left in (by_load, beside)
+    ]
+    differences = [halves[1] - halves[0], *(each - found for each in poorer)]
+    return Gains(stage.gains.factor, np.maximum(stage.gains.error, np.abs(differences).max(axis=0) / 2))

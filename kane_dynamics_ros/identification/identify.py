@@ -203,6 +203,8 @@ def estimated(
         seen = Residuals(n, every)
         products = regression.accumulated(stage.guess, seen)
         stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
+    if settings.gains:
+        stage = replace(stage, gains=fitting.honest_gains(stage))
     return stage, products, seen
 
 

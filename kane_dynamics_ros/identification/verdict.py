@@ -34,7 +34,7 @@ ILL = 300.0  # condition of the base regressor that is worth a word
 FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
-VAGUE = 0.3  # error of a drive's gain, of the gain
+VAGUE, ROUGH = 0.3, 0.05  # error of a drive's gain, of the gain: not to be used, worth a word
 LIMITING = 0.3  # share of a residual that is worth a word
 LATE = 2.0  # recorded samples by which efforts lag
 BINS = 10  # of the joint's own speed
@@ -130,6 +130,12 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
 def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it."""
     certainty, (lag, share) = result.certainty, result.judged.lag
+    rough = float((certainty.gain / np.abs(result.found.gain)).max())
+    if ROUGH < rough <= VAGUE:
+        yield (
+            f"limited by the load: gains are known to {100 * rough:.0f} % only: other friction or half of "
+            "the data give others; record a heavier one"
+        )
     if share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
         yield (
             f"limited by time: efforts {'lag behind' if lag > 0.0 else 'lead'} the motion by at least "

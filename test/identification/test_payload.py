@@ -7,6 +7,7 @@ from planted_arm import JOINTS, MODEL, URDF, motion, planted, write
 
 from kane_dynamics_ros.cli import identify as command
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.identification.verdict import ROUGH
 from kane_dynamics_ros.runtime import Payload
 
 MASS, CENTRE, INERTIA = 2.3, (0.03, -0.02, 0.07), (0.004, 0.001, 0.0, 0.006, 0.0, 0.005)
@@ -18,8 +19,11 @@ def shipped_model(monkeypatch):
     monkeypatch.setattr(command, "nominal_model", lambda chain, gravity, folder: MODEL)
 
 
-def recorded(folder, seed, load=None, gain=1.0, truth=None):
-    """The shipped arm, or another, with friction, a load, and 1 % of noise; efforts over ``gain``."""
+def recorded(folder, seed, load=None, gain=1.0, truth=None, by_load=0.0):
+    """The shipped arm, or another, with friction, a load, and 1 % of noise; efforts over ``gain``.
+
+    ``by_load``: friction by the bodies' effort, and with it an offset and Coulomb friction by direction.
+    """
     q, qd, qdd = motion(30.0, 250.0, seed)
     model = MODEL if load is None else MODEL.with_parameters(payload=load)
     tau = model.inverse_dynamics(q, qd, qdd)
@@ -27,6 +31,10 @@ def recorded(folder, seed, load=None, gain=1.0, truth=None):
         tau += truth.effort(q, qd, qdd) - MODEL.inverse_dynamics(q, qd, qdd)
     else:
         tau += 0.4 * np.tanh(qd / 0.01) + 0.8 * qd
+    if by_load:
+        sign = np.tanh(qd / 0.01)
+        own = truth.rotor * qdd + truth.viscous * qd + truth.coulomb * sign
+        tau += by_load * np.abs(tau - own) * sign + 0.3 * sign + 0.15 * np.abs(sign) + 0.2
     noise = 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(seed).normal(size=tau.shape)
     return write(folder, q, None, (tau + noise) / gain, 250.0)
 
@@ -74,3 +82,37 @@ def test_gains_are_found_without_the_loads_centre(tmp_path, capsys):
     found = np.array([float(parts[joint][1]) for joint in JOINTS])
     assert found[:3] == pytest.approx(ampere[:3], rel=0.05)
     assert all("±" in part for part in parts.values())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_errors_of_gains_are_true_beside_friction_by_load_and_offsets(seed, tmp_path, capsys):
+    """By noise alone, a joint's gain was three of its errors off."""
+    ampere = np.array([8.0, 9.0, 4.0, 0.5, 0.5])
+    same = {"gain": ampere, "truth": planted(seed + 3, error=0.15), "by_load": 0.08}
+    empty = recorded(tmp_path / "empty", 10 * seed, **same)
+    loaded = recorded(tmp_path / "loaded", 10 * seed + 1, Payload(2.8, (0.05, 0.03, 0.08)), **same)
+    main([
+        *("identify", str(empty), str(loaded), "--urdf", str(URDF), "--payload", "loaded=2.8"),
+        *("-o", str(tmp_path / "out"), "--no-compile", "--jobs", "1"),
+    ])  # fmt: skip
+    output = capsys.readouterr().out
+    [line] = [each for each in output.splitlines() if each.startswith("drive gains")]
+    parts = np.array([part.split()[1::2] for part in line.partition(": ")[2].split(", ")], float)
+    found, error = parts.T
+    assert (np.abs(found - ampere) < 2.5 * error).all()
+    assert (error < np.array([0.05, 0.05, 0.05, 0.15, 0.15]) * ampere).all()
+    assert ("gains are known to" in output) == ((error / found).max() > ROUGH)
+
+
+def test_gains_that_data_do_not_determine_are_refused_not_a_crash(tmp_path, capsys):
+    """The load's run is damaged: another arm's efforts."""
+    empty = recorded(tmp_path / "empty", 8, truth=planted(7, error=0.1))
+    q, _, _ = motion(30.0, 250.0, 9)
+    noise = np.random.default_rng(1).normal(size=q.shape)
+    loaded = write(tmp_path / "loaded", q, None, 1e3 * np.cumsum(noise, axis=0) / len(q), 250.0)
+    code = main([
+        *("identify", str(empty), str(loaded), "--urdf", str(URDF), "--payload", "loaded=2.0"),
+        *("-o", str(tmp_path / "out"), "--no-compile", "--jobs", "1"),
+    ])  # fmt: skip
+    assert code == command.DO_NOT_USE
+    assert "do not use this" in capsys.readouterr().out
