@@ -15,7 +15,7 @@ C qd, with ones on C's diagonal, and by virtual power the joints feel the fricti
 
     C^T f(C qd)        under the drives' load C^-T load,
 
-which takes as little power away as f does, for qd^T C^T f(C qd) is f's own at the drives.
+which dissipates what the drives' own friction does: qd^T C^T f(C qd) = w^T f(w) with w = C qd.
 """
 
 from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSetting
 from kane_dynamics_ros.friction import Beyond, wrong_coupling
 from kane_dynamics_ros.runtime import ParameterError, load_model
 from kane_dynamics_ros.simulation.engine import SimulationError
-from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.friction import Friction, solve_coupled
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 from kane_dynamics_ros.simulation.rollout import simulate
@@ -276,6 +276,38 @@ def test_stops_and_brakes_are_the_joints_own(backend):
     assert locked.q[4] != begin[4]
     assert free.q[3] == joints[3].upper
     assert free.qd[3] == 0.0
+
+
+def test_a_light_wrist_at_its_stop_is_as_free_as_it_is_under_a_heavy_base():
+    """A joint at its stop, without friction: the speeds of w^T A w / 2 - b^T w where that joint rests."""
+    random = np.random.default_rng(3)
+    A = np.diag([300.0, 40.0, 1.0, 5e-4, 1e-4])
+    K, b = np.linalg.inv(WRIST), random.normal(size=N) * np.diag(A)
+    lower, upper = np.full(N, -np.inf), np.full(N, np.inf)
+    free = (K @ np.linalg.solve(A, b))[4]
+    (lower if free < 0.0 else upper)[4] = 0.0
+    whole = np.block([[A, K[4][:, None]], [K[4][None], np.zeros((1, 1))]])
+    expected = np.linalg.solve(whole, np.append(b, 0.0))[:N]
+    found = solve_coupled(A, b, np.zeros(N), lower, upper, np.zeros(N), K)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_coupling_in_another_order_of_memory_is_the_same():
+    C = PUMA.T.copy().T
+    assert not C.flags.c_contiguous
+    efforts = np.array([0.0, 0.0, 0.0, 3.0, 2.0])
+    arms = [
+        Plant(load_model("manipulator_5dof"), PlantOptions(friction=friction(each))) for each in (C, PUMA)
+    ]
+    for arm in arms:
+        for _ in range(100):
+            arm.step(efforts)
+    np.testing.assert_array_equal(arms[0].q, arms[1].q)
+
+
+def test_a_matrix_of_rows_is_taken_too():
+    model = load_model("manipulator_5dof").with_parameters(coupling=WRIST)
+    np.testing.assert_array_equal(model.coupling, WRIST)
 
 
 def test_other_engines_refuse_coupled_drives():

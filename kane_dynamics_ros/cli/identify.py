@@ -206,6 +206,9 @@ def read(
     C = couplings(arguments.couple, model.joint_names)
     if arguments.motor_efforts and C is None:
         raise cli.unusable("--motor-efforts", "", "say with --couple which joints turn which drives")
+    if arguments.payload and C is not None and not arguments.motor_efforts:
+        needed = "with --couple the gains are those of the drives: give --motor-efforts, too"
+        raise cli.unusable("--payload", arguments.payload[0], needed)
     same = (model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
     drives = C if arguments.motor_efforts else None
     requests = [Request(bag, names, *same, drives) for bag in bags]

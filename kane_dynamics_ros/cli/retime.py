@@ -196,10 +196,17 @@ def _limit(path: Path, joint: str, given: dict[str, Any], quantity: str, default
 def read_residuals(path: Path, names: Sequence[str]) -> Array:
     """Each joint's RMS residual (n,) [N m or N] on held-out data, from ``identified.json``."""
     try:
-        joints = json.loads(path.read_text(encoding="utf-8"))["residual"]["held_out"]["joints"]
+        data = json.loads(path.read_text(encoding="utf-8"))
+        joints = data["residual"]["held_out"]["joints"]
         found = {joint["name"]: float(joint["identified_rms"]) for joint in joints}
     except (ValueError, KeyError, TypeError, RecursionError):
         raise LimitsError(f"{path}: not an identified.json of kane_dynamics identify", path=path) from None
+    if data.get("coupling"):
+        raise LimitsError(
+            f"{path}: drives of this arm turn with two joints; retime knows only joints with drives of "
+            "their own, and would exceed those drives' limits",
+            path=path,
+        )
     missing = [name for name in names if name not in found]
     if missing:
         raise LimitsError(f"{path}: it has no residual of joint {missing[0]!r}", path=path)

@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
-STANDS = 0.05  # [rad/s] or [m/s]: a joint that is never faster stands still
+STANDS, TRAVEL = 0.05, 0.2  # [rad/s] and [rad], or [m/s] and [m]: less motion than both is none
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS = 30
@@ -90,7 +90,8 @@ def external_efforts(
         np.concatenate([getattr(interval, name) for interval in inner])
         for name in ("q", "qd", "qdd", "effort")
     )
-    stands = np.abs(qd).max(axis=0) < STANDS  # what it does move comes of what pushes it
+    # what a standing joint does move comes of what pushes it
+    stands = (np.abs(qd).max(axis=0) < STANDS) & (np.ptp(q, axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
     missing = effort - predicted

@@ -262,7 +262,8 @@ class Regression:
             place = self._places.get((bag, wide, number))
             if place is None:
                 fixed = self._fixed(piece, Y, bag)[inside]
-                self._places[bag, wide, number] = self.store.keep(fixed), fixed.shape
+                if self.every == 1:  # a sample of the motion is seen once
+                    self._places[bag, wide, number] = self.store.keep(fixed), fixed.shape
             else:
                 fixed = self.store.kept(*place)
             Z, resting = fixed[..., :-1], np.clip(fixed[..., -1], 0.0, 1.0)

@@ -823,7 +823,10 @@ class CoupledModel(DynamicsModel):
 
     def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
         (q,) = checked_arrays(len(self.joint_names), q=q)
-        inverse: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64)
+        try:
+            inverse: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64)
+        except np.linalg.LinAlgError:
+            raise singular_mass_matrix(self.joint_names) from None
         return inverse if out is None else copied_into(out, inverse, [q])
 
     def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:

@@ -132,9 +132,10 @@ def changed(
         elif name == "inertial":
             fields[name] = _numbers(name, value, 10 * bodies)
         elif name == "coupling":
-            if len(value) and (wrong := wrong_coupling(value, joints)):
+            rows = np.ravel(value).tolist()
+            if rows and (wrong := wrong_coupling(rows, joints)):
                 raise wrong_parameter(name, *wrong)
-            fields[name] = tuple(map(float, value))
+            fields[name] = tuple(map(float, rows))
         elif isinstance(value, Mapping):
             payloads = dict(zip(tips, parameters.payloads, strict=True))
             for tip, payload in value.items():

@@ -97,7 +97,7 @@ def solve_coupled(
 
     The joints' speeds are ``to_joints`` w. Stiff springs draw those that leave their bounds back to them.
     """
-    unbounded, spring = np.full(len(b), np.inf), _STIFF * float(np.diag(A).max())
+    unbounded, stiff = np.full(len(b), np.inf), _STIFF * np.diag(A)
     w, held = guess, np.zeros(len(b), bool)
     while True:
         w = solve_velocity(A, b, F, -unbounded, unbounded, w)
@@ -106,7 +106,8 @@ def solve_coupled(
         if not outside.any():
             return w
         rows, bounds = to_joints[outside], np.clip(v, lower, upper)[outside]
-        A, b, held = A + spring * rows.T @ rows, b + spring * bounds @ rows, held | outside
+        springs = np.where(rows != 0.0, stiff, 0.0).max(axis=1)  # of the drives that turn with the joint
+        A, b, held = A + rows.T * springs @ rows, b + springs * bounds @ rows, held | outside
 
 
 class _Partition(NamedTuple):

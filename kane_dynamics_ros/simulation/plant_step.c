@@ -164,13 +164,13 @@ static int solve_velocity(
 static int solve_coupled(
     double *A, double *b, const double *F, const double *lower, const double *upper, const double *K, double *v, long n)
 {
-    double least[n], most[n], spring = 0.0;
+    double least[n], most[n], stiff[n];
     char held[n];
     for (long i = 0; i < n; i++) {
         least[i] = -INFINITY;
         most[i] = INFINITY;
         held[i] = 0;
-        spring = fmax(spring, 1e8 * A[i * n + i]);
+        stiff[i] = 1e8 * A[i * n + i];
     }
     for (;;) {
         if (!solve_velocity(A, b, F, least, most, v, n))
@@ -185,6 +185,10 @@ static int solve_coupled(
             if (bound == speed || held[j])
                 continue;
             outside = held[j] = 1;
+            double spring = 0.0; /* of the drives that turn with the joint */
+            for (long k = 0; k < n; k++)
+                if (row[k] != 0.0)
+                    spring = fmax(spring, stiff[k]);
             for (long i = 0; i < n; i++) {
                 b[i] += spring * bound * row[i];
                 for (long k = 0; k < n; k++)

@@ -227,7 +227,7 @@ class CompiledStep:
         plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
         C, J = beyond.coupling, np.diag(model.parameters.rotor_inertia)
         if C is not None:
-            arrays += [np.array(C, dtype=float), np.linalg.inv(C), C.T @ J @ C - J]
+            arrays += [np.ascontiguousarray(C, dtype=float), np.linalg.inv(C), C.T @ J @ C - J]
         for name, array in zip((*ARRAYS, *OF_BEYOND, *OF_DRIVES), arrays, strict=False):
             setattr(plant, name, array.ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data

@@ -130,3 +130,14 @@ def test_a_residual_that_leaves_no_effort_is_named(path, capsys):
     file.write_text(json.dumps({"residual": {"held_out": {"joints": joints}}}))
     assert retimed(path, "--identified", file)[0] == 2
     assert "beta_4" in capsys.readouterr().err
+
+
+def test_a_result_with_coupled_drives_is_refused(path, capsys):
+    """Its friction is the drives': each of them alone may not exceed its limit."""
+    file = path.with_name("identified.json")
+    joints = [{"name": name, "identified_rms": 0.1} for name in MODEL.joint_names]
+    C = np.eye(5)
+    C[4, 3] = 1.0
+    file.write_text(json.dumps({"residual": {"held_out": {"joints": joints}}, "coupling": C.tolist()}))
+    assert retimed(path, "--identified", file)[0] == 2
+    assert "drives" in capsys.readouterr().err

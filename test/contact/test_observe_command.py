@@ -109,6 +109,18 @@ def test_pushes_that_bend_a_standing_arm_and_leave_stiction_behind_are_found(tmp
     assert [contact["end"] - contact["start"] for contact in found] == pytest.approx([1.0] * 4, abs=0.3)
 
 
+def test_a_push_is_found_beside_the_friction_of_a_slow_sweep(tmp_path: Path) -> None:
+    """A joint that is never faster than 0.04 rad/s, but goes to and fro over a third of a radian."""
+    arm = pushed(48.0, 100.0, (Push(20.0, 21.0, (70.0, 0.0, 0.0, 0.0, 0.0)),), still=True)
+    time = np.arange(len(arm.position)) / 100.0
+    sweep = 0.16 * np.sin(0.25 * time)
+    arm.position[:, 0] += sweep
+    arm.velocity[:, 0] += np.gradient(sweep, 0.01)
+    arm.effort[:, 0] += 30.0 * np.tanh(arm.velocity[:, 0] / 0.005)  # [N m], of a stiff gear
+    [contact] = contacts_in(write_bag(tmp_path / "bag", arm), tmp_path / "report")
+    assert contact["start"] == pytest.approx(20.0, abs=0.3)
+
+
 @pytest.mark.parametrize(("joint", "size"), [(1, 60.0), (1, 30.0), (0, 40.0)])
 def test_pushes_at_the_shoulder_alone_are_found(tmp_path: Path, joint: int, size: float) -> None:
     """Two fifths of the time, in one joint, to and fro: neither noise nor errors of the model."""

@@ -222,6 +222,16 @@ def test_what_is_given_is_taken_and_motors_efforts_are_those_of_drives(tmp_path)
     assert left[3] < 0.1 * min(left[0], left[2])
 
 
+def test_gains_beside_a_coupling_are_of_drives_alone(tmp_path, capsys):
+    """Recorded joints' efforts mix the drives': no gain of one drive could be told from them."""
+    model = arm(UR5, tmp_path)
+    bag = recorded(tmp_path, model, harmonics(np.full(6, 0.7), 10.0))
+    words = "--couple", "wrist_3_joint=wrist_2_joint:1", "--payload", f"{bag.name}=2"
+    code = main(["identify", str(bag), "--urdf", str(UR5), "-o", str(tmp_path / "out"), *words])
+    assert code == 2
+    assert "--motor-efforts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "texts",
     [["b=c:1"], ["b:1"], ["b=a"], ["b=a:x"], ["b=b:1"], ["b=a:1", "a=b:1"], ["b=a:inf"], ["none", "b=a:1"]],
