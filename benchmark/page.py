@@ -73,7 +73,22 @@ How it is measured:
   | clang 15.0 | `-O3 -march=native` | 258 | 30.6 | 855 | 78.8 |
   | clang 16.0 | `-O3 -march=native -mtune=generic` | 260 | 29.7 | 845 | 78.3 |
 
-  What is chosen is within 2 % of each compiler's best here; clang's code is 6 to 11 % faster than GCC 12's.
+  Newer compilers, in one run of 2026-11-29 (the least of 3,000 rounds, the machine slower still):
+
+  | compiler | options | five joints | | Panda | |
+  |---|---|---:|---:|---:|---:|
+  | GCC 12.2 | `-O3 -march=native -mtune=generic` | 261 | 39.8 | 777 | 95.3 |
+  | GCC 13.3 | `-O3 -march=native -mtune=generic` | 260 | 39.0 | 776 | 94.0 |
+  | | the same, `-fno-tree-slp-vectorize` | 259 | 37.3 | 782 | 92.8 |
+  | | `-O3 -march=native` | 285 | 43.5 | 790 | 91.4 |
+  | GCC 14.2 | `-O3 -march=native -mtune=generic` | 259 | 39.1 | 765 | 85.5 |
+  | | the same, `-fno-tree-slp-vectorize` | 259 | 37.8 | 774 | 85.6 |
+  | | `-O3 -march=native` | 280 | 42.0 | 778 | 83.6 |
+  | clang 17.0 | `-O3 -march=native -mtune=generic` | 259 | 34.3 | 845 | 82.7 |
+  | clang 18.1 | `-O3 -march=native -mtune=generic` | 261 | 36.2 | 851 | 92.4 |
+  | clang 19.1 | `-O3 -march=native -mtune=generic` | 261 | 35.7 | 853 | 92.6 |
+
+  What is chosen is within 5 % of each compiler's best; clang's code is 3 to 14 % faster than GCC 12's.
   Of the reference robot's other functions, GCC's tuning for Zen makes single calls 0 to 20 % slower, batches
   of d tau 20 % slower and batches of d qdd 20 % faster.
 - How the cost grows with the number of joints: [growth](growth.md). What the code for `float` asks of a small
