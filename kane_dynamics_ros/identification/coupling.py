@@ -77,7 +77,7 @@ def found_coupling(
                 break
         else:
             break
-    if before is None:
+    if not taken:
         return None
     for _ in range(ROUNDS if len(taken) > 1 else 0):  # each was found without those after it
         old = C

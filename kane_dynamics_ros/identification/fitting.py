@@ -507,19 +507,21 @@ def fitted_gains(problem: Problem, choice: Choice, samples_each: float) -> Gains
     return Gains(np.exp(found), np.where(np.abs(found) > 0.99 * REACH, np.inf, error))
 
 
-def honest_gains(stage: Stage) -> Gains:
-    """The same with errors of which noise knows nothing: at least half of what other choices make of it.
+def honest_gains(stage: Stage, halves: Array) -> Gains:
+    """The gains of a stage with errors that cover more than noise.
 
-    These are either half of the data (every other fold), and friction without load, or with it alone.
+    They are at least half of what a gain changes by between both halves of the data, (2, n, width, width) in
+    coordinates, and without friction by load, or with it alone.
     """
     problem, choice, found = stage.problem, stage.choice, np.log(stage.gains.factor)
-    folds = np.stack([problem.gram[list(fold)].sum(axis=0) for fold in problem.folds])
-    halves = [best_gains(problem, choice, part.sum(axis=0), found) for part in (folds[::2], folds[1::2])]
+    whole = sum(problem.gram[list(fold)].sum(axis=0) for fold in problem.folds)
+    weighted = halves / problem.sigma[:, None, None] ** 2
+    first, second = (best_gains(problem, choice, half, found) for half in weighted)
     by_load = np.array([family == "load" for family in FAMILIES])
     beside = np.array([family not in (*PLAIN, "offset", "load") for family in FAMILIES])
     poorer = [
-        best_gains(problem, choice._replace(active=choice.active & ~left), folds.sum(axis=0), found)
+        best_gains(problem, choice._replace(active=choice.active & ~left), whole, found)
         for left in (by_load, beside)
     ]
-    differences = [halves[1] - halves[0], *(each - found for each in poorer)]
+    differences = [second - first, *(each - found for each in poorer)]
     return Gains(stage.gains.factor, np.maximum(stage.gains.error, np.abs(differences).max(axis=0) / 2))

@@ -204,7 +204,10 @@ def estimated(
         products = regression.accumulated(stage.guess, seen)
         stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
     if settings.gains:
-        stage = replace(stage, gains=fitting.honest_gains(stage))
+        blocks = np.flatnonzero(fitted)  # a bag's follow one another: either half has parts of all bags
+        halves = np.stack([products.gram[blocks[k::2]].sum(axis=0) for k in (0, 1)])
+        halves = fitting.coordinates_gram(halves, regression, nominal)
+        stage = replace(stage, gains=fitting.honest_gains(stage, halves))
     return stage, products, seen
 
 

@@ -107,6 +107,23 @@ def test_the_errors_of_gains_are_true_beside_friction_by_load_and_offsets(seed, 
     assert ("gains are known to" in output) == ((error / found).max() > ROUGH)
 
 
+def test_a_third_recording_leaves_the_errors_of_gains_what_they_are(tmp_path, capsys):
+    """Halves of the data have parts of each bag: the load is in one of three alone."""
+    ampere = np.array([8.0, 9.0, 4.0, 0.5, 0.5])
+    same = {"gain": ampere, "truth": planted(7, error=0.15)}
+    bags = [recorded(tmp_path / f"empty_{seed}", seed, **same) for seed in (8, 10)]
+    bags.insert(1, recorded(tmp_path / "loaded", 9, Payload(2.8, (0.05, 0.03, 0.08)), **same))
+    main([
+        *("identify", *map(str, bags), "--urdf", str(URDF), "--payload", "loaded=2.8"),
+        *("-o", str(tmp_path / "out"), "--no-compile", "--jobs", "1"),
+    ])  # fmt: skip
+    [line] = [each for each in capsys.readouterr().out.splitlines() if each.startswith("drive gains")]
+    parts = np.array([part.split()[1::2] for part in line.partition(": ")[2].split(", ")], float)
+    found, error = parts.T
+    assert (np.abs(found - ampere) < 2.5 * error).all()
+    assert (error < np.array([0.05, 0.05, 0.05, 0.15, 0.15]) * ampere).all()
+
+
 def test_gains_that_run_away_are_refused(tmp_path, capsys, monkeypatch):
     """A gain that is still at the search's bound in the last pass has no error that could be stated."""
     monkeypatch.setattr(fitting, "REACH", 1e-3)
