@@ -16,4 +16,4 @@ def _path_of(name: str) -> str | None:
 
 
 CPP_COMPILER = _path_of("g++")
-CPP_COMPILERS = [name for name in ("g++", "clang++") if _path_of(name)]
+CPP_COMPILERS = [name for name in ("g++", "clang++") if C_COMPILER and _path_of(name)]  # they call C code
