@@ -18,8 +18,9 @@ C qd, with ones on C's diagonal, and by virtual power the joints feel the fricti
 which dissipates what the drives' own friction does: qd^T C^T f(C qd) = w^T f(w) with w = C qd.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,18 +43,6 @@ def rise(qd: Array, stribeck_velocity: Array | float) -> Array:
 def signed_root(qd: Array) -> Array:
     """sgn(qd) sqrt|qd|."""
     return np.asarray(np.sign(qd) * np.sqrt(np.abs(qd)))
-
-
-def at_drives(coupling: Array | None, f: Callable[[Array, Array], Array], qd: Array, load: Array) -> Array:
-    """C^T f(C qd, C^-T load): (..., n), of the joints' speeds and loads (..., n); without coupling f itself.
-
-    >>> C, both = np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones(2)
-    >>> at_drives(C, lambda w, load: 2.0 * w, both, both).tolist()
-    [6.0, 4.0]
-    """
-    if coupling is None:
-        return f(qd, load)
-    return np.asarray(f(qd @ coupling.T, load @ np.linalg.inv(coupling)) @ coupling)
 
 
 def wrong_coupling(values: Sequence[float], joints: Sequence[str]) -> tuple[object, str] | None:
@@ -113,11 +102,16 @@ class Beyond:
 
     def effort(self, qd: Array, load: Array, coulomb_velocity: float) -> Array:
         """What the joints feel of f without v qd + c s: (..., n), of their speeds and loads (..., n)."""
+        C = self.coupling
+        if C is not None:
+            qd, load = qd @ C.T, load @ self._to_joints
+        s = smooth_sign(qd, coulomb_velocity)
+        by_sign = self.level(qd, load)
+        by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
+        f = by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset
+        return np.asarray(f if C is None else f @ C)
 
-        def of_drives(qd: Array, load: Array) -> Array:
-            s = smooth_sign(qd, coulomb_velocity)
-            by_sign = self.level(qd, load)
-            by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
-            return np.asarray(by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset)
-
-        return at_drives(self.coupling, of_drives, qd, load)
+    @cached_property
+    def _to_joints(self) -> Array:
+        """C^-1, which a control loop asks for at every state."""
+        return np.asarray(np.linalg.inv(np.asarray(self.coupling)))

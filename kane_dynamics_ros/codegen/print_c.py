@@ -23,9 +23,9 @@ from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 FUNCTIONS, MODULE, HEADER = sections("functions.c"), sections("module.c"), sections("module.h")
-LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic,
-FEW_LANES = 8  # and that stores do, of functions with
-WIDE = 16  # results or more
+LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
+FEW_LANES = 8  # the same of functions with many results, whose stores overlap with it, too
+WIDE = 16  # results of such a function, at least
 WORTH_WAITING = 3  # statements an output, below which outputs are written at the end
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 

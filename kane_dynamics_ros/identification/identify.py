@@ -24,7 +24,6 @@ from kane_dynamics_ros.identification.recordings import IdentificationError, Mot
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
     FAMILIES,
-    STANDS,
     STRIBECK_WIDTHS,
     Extent,
     Guess,
@@ -34,6 +33,7 @@ from kane_dynamics_ros.identification.regression import (
     Residuals,
     one_thread_each,
 )
+from kane_dynamics_ros.replay.coupled import STANDS
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted

@@ -32,6 +32,7 @@ from kane_dynamics_ros import friction
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.recordings import MotionStore, Piece
 from kane_dynamics_ros.replay.correlation import SPAN, UNCORRELATED
+from kane_dynamics_ros.replay.coupled import STANDS, USUALLY
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import decimated, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -48,8 +49,6 @@ COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-tim
 STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
 PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves nothing between them
-STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower stands still
-USUALLY = 0.95  # of the time a joint is slower than its usual largest speed
 FINER = 8  # samples for one at which terms with a sign are evaluated
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
 
@@ -206,7 +205,7 @@ class Regression:
         self._felt = felt > 1e-9 * felt.max(initial=0.0)  # (n, base): what a joint feels at all
         self.base = len(self.map)
         self.width = self.base + len(TERMS) + 2
-        self.every = 1
+        self.every, self._again = 1, True
         self._couple(coupling)
 
     def _couple(self, coupling: Array | None) -> None:
@@ -216,10 +215,10 @@ class Regression:
         self.speeds = self.extent.speeds if coupling is None else usual_speeds(self.store, coupling)
         self._places: dict[tuple[int, bool, int], tuple[int, tuple[int, ...]]] = {}  # of rows in the file
 
-    def coupled(self, coupling: Array | None, every: int = 1) -> "Regression":
-        """The same with other couplings of the drives, of one in ``every`` window of the motion."""
+    def coupled(self, coupling: Array | None, every: int | None = None) -> "Regression":
+        """The same with other couplings of the drives; ``every``: for one pass over one window in so many."""
         other = copy(self)
-        other.every = every
+        other.every, other._again = every or 1, every is None
         other._couple(coupling)
         return other
 
@@ -262,7 +261,7 @@ class Regression:
             place = self._places.get((bag, wide, number))
             if place is None:
                 fixed = self._fixed(piece, Y, bag)[inside]
-                if self.every == 1:  # a sample of the motion is seen once
+                if self._again:
                     self._places[bag, wide, number] = self.store.keep(fixed), fixed.shape
             else:
                 fixed = self.store.kept(*place)

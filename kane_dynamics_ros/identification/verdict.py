@@ -18,7 +18,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.recordings import MotionStore
-from kane_dynamics_ros.identification.regression import STANDS
+from kane_dynamics_ros.replay.coupled import STANDS
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import named
 

@@ -813,7 +813,8 @@ class CoupledModel(DynamicsModel):
     ) -> tuple[Array, Array]:
         qdd = self.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
         slopes = self.inverse_dynamics_derivatives(q, qd, qdd, wrench=wrench, frame=frame)
-        by_q, by_qd = (-self.inverse_mass_matrix(q) @ slope for slope in slopes)
+        M_inverse = self.inverse_mass_matrix(q)
+        by_q, by_qd = (-M_inverse @ slope for slope in slopes)
         return by_q, by_qd
 
     def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
@@ -888,7 +889,8 @@ def _compiled(kernel: Any, kind: type[DynamicsModel], friction: bool, mass: bool
     them where keywords are given.
     """
     names = [*DIRECT, *(DIRECT_WITH_MASS if mass else ()), *(() if friction else DIRECT_WITHOUT_FRICTION)]
-    methods = {name: vars(kernel)[name] for name in names if name not in vars(kind) or kind is DynamicsModel}
+    replaced = vars(CoupledModel) if kind is CoupledModel else {}
+    methods = {name: vars(kernel)[name] for name in names if name not in replaced}
     return type("DynamicsModel", (kind, kernel), {"__doc__": DynamicsModel.__doc__, **methods})
 
 
