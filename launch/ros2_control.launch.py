@@ -18,8 +18,8 @@ from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
 from kane_dynamics_ros.nodes import launch as checks
-from kane_dynamics_ros.nodes.parameters import file_parameters
 from kane_dynamics_ros.runtime import initial_positions
+from kane_dynamics_ros.runtime.node_parameters import file_parameters
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 from launch import LaunchDescription
 

@@ -154,7 +154,7 @@ def test_the_model_and_both_nodes_refuse_it():
     pytest.importorskip("rclpy", reason="the nodes' parameters need ROS 2")
     from kane_dynamics_ros.nodes.feedforward import parameters as node
     from kane_dynamics_ros.nodes.hardware import parameters as hardware
-    from kane_dynamics_ros.nodes.parameters import RosParameterError
+    from kane_dynamics_ros.runtime.node_parameters import RosParameterError
 
     model, wrong = load_model("manipulator_5dof"), WRIST.copy()
     wrong[1, 1] = 2.0

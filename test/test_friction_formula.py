@@ -87,7 +87,7 @@ def test_the_observer_takes_no_offset_for_a_contact():
 def test_the_nodes_parameters_make_it():
     pytest.importorskip("rclpy", reason="the node's parameters need ROS 2")
     from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
-    from kane_dynamics_ros.nodes.parameters import friction_beyond
+    from kane_dynamics_ros.runtime.node_parameters import friction_beyond
 
     values = {each.name: each.default for each in TABLE}
     assert not friction_beyond(values, MODEL.joint_names).any

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, positive
+from kane_dynamics_ros.cli.arguments import (
+    add_model_argument,
+    add_parameters_argument,
+    named_model,
+    positive,
+)
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
@@ -14,6 +19,7 @@ from kane_dynamics_ros.control.limits import effort_limits, motion_limits
 from kane_dynamics_ros.control.trajectory_file import read_trajectory, trajectory_text
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.node_parameters import with_parameter_file
 from kane_dynamics_ros.text import counted
 
 
@@ -31,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--max-points", type=int, default=20000, help="most points to write; default: %(default)s")
     add("--friction", action="store_true", help="with the URDF's damping and friction")
+    add_parameters_argument(parser)
     unlimited = "do not refuse positions, velocities and efforts beyond the URDF's limits"
     add("--no-limits", action="store_true", help=unlimited)
 
@@ -43,8 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(named_model(arguments))
         if arguments.friction:
             model = model.with_urdf_friction()
+        beyond = None
+        if arguments.parameters is not None:
+            model, beyond = with_parameter_file(model, arguments.parameters)
         none = np.zeros(len(model.joint_names))
-        law = build_law("feedforward", model, none, none, TermSwitches())
+        law = build_law("feedforward", model, none, none, TermSwitches(), beyond)
         limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)
         motion = None if arguments.no_limits else motion_limits(model.joints, None)
         progress.doing("reading the trajectory")

@@ -242,6 +242,15 @@ def named_model(arguments: argparse.Namespace) -> str:
     return str(arguments.module or arguments.model)
 
 
+def add_parameters_argument(parser: argparse.ArgumentParser) -> None:
+    """``--parameters``, which ``with_parameter_file`` reads."""
+    text = (
+        "gravity, payload, rotor inertias and friction that a ROS parameter file gives to feedforward_node, "
+    )
+    text += "as the parameters.yaml that identify writes"
+    parser.add_argument("--parameters", type=Path, metavar="FILE", help=text)
+
+
 def add_bags(parser: argparse.ArgumentParser) -> None:
     """The bags, and how their joint states are read."""
     add = parser.add_argument

@@ -28,6 +28,7 @@ EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
     cli.add_bag_arguments(parser)
+    cli.add_parameters_argument(parser)
     add = parser.add_argument
     add("--report", type=Path, metavar="DIR", help="write report.html, report.json and a bag, predicted/")
     add(
@@ -66,6 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise unknown_joint(joint, joints)
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
+        if arguments.parameters is not None:
+            needed = "with --live the node's own parameters count; load them into it (ros2 param load)"
+            raise cli.unusable("--parameters", str(arguments.parameters), needed)
         if not can_import("rclpy"):
             raise ros_missing("--live")
         return max(_play(arguments, bag, joints) for bag in bags)
@@ -74,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             bag=bag,
             model=arguments.model,
             urdf_friction=arguments.urdf_friction,
+            parameters=arguments.parameters,
             topic=arguments.topic,
             cutoff=arguments.cutoff,
             urdf=arguments.urdf,

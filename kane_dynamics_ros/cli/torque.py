@@ -7,10 +7,18 @@ import sys
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, number_in, numbers_of, unusable
+from kane_dynamics_ros.cli.arguments import (
+    add_model_argument,
+    add_parameters_argument,
+    named_model,
+    number_in,
+    numbers_of,
+    unusable,
+)
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.runtime import Payload, load_model
+from kane_dynamics_ros.runtime.node_parameters import with_parameter_file
 from kane_dynamics_ros.text import aligned
 
 
@@ -25,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mass = "at a tip's origin [kg], the first tip where none is named; once for each; default: 0"
     add("--payload-mass", metavar="[TIP=]MASS", action="append", default=[], help=mass)
     add("--friction", action="store_true", help="with the URDF's damping and friction")
+    add_parameters_argument(parser)
     add("--json", action="store_true", help="print JSON")
 
 
@@ -40,16 +49,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
     with Progress() as progress:
         progress.doing("loading the module")  # which may compile it
-        model = load_model(named_model(arguments))
+        model, beyond = load_model(named_model(arguments)), None
+        if arguments.parameters is not None:
+            model, beyond = with_parameter_file(model, arguments.parameters)
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
     model = model.with_parameters(payload=dict(_payload(text, model.tip) for text in arguments.payload_mass))
-    if arguments.friction:
+    if arguments.friction and arguments.parameters is None:
         model = model.with_urdf_friction()
     q, qd, qdd = (numbers_of(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
-    terms = model.terms(q, qd, qdd)._asdict()
-    columns = {"torque": model.inverse_dynamics(q, qd, qdd), **terms}
+    terms = model.terms(q, qd, qdd)
+    torque = model.inverse_dynamics(q, qd, qdd)
+    if beyond is not None:
+        load = terms.inertia + terms.coriolis + terms.gravity
+        more = beyond.effort(np.array(qd), load, model.parameters.coulomb_velocity)
+        torque, terms = torque + more, terms._replace(friction=terms.friction + more)
+    columns = {"torque": torque, **terms._asdict()}
     for outside in far_outside(np.array(q), model.joints):
         print(f"warning: {outside} [rad or m]: degrees written for radians?", file=sys.stderr)
     if arguments.json:

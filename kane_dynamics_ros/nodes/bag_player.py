@@ -47,8 +47,8 @@ from kane_dynamics_ros.nodes.messages import (
     type_name,
     values_of,
 )
-from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.node_parameters import Values, checked_value
 
 MESSAGE_TYPES = {type_name(each): each for each in (JointState, JointTrajectory, String, DiagnosticStatus)}
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear

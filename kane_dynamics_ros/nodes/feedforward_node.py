@@ -39,9 +39,10 @@ from kane_dynamics_ros.nodes.messages import (
     JOINT_STATES_QOS,
     LATCHED_QOS,
 )
-from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
 from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.runtime.node_parameters import Declaration
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through

@@ -13,8 +13,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
-from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.runtime.node_parameters import Values
 from kane_dynamics_ros.text import listed
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly

@@ -35,10 +35,10 @@ from kane_dynamics_ros.nodes.feedforward import model as feedforward_model
 from kane_dynamics_ros.nodes.feedforward import parameters as feedforward
 from kane_dynamics_ros.nodes.hardware import parameters as hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
 from kane_dynamics_ros.nodes.process import LAUNCHED_BY
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.load import find_module
+from kane_dynamics_ros.runtime.node_parameters import Declaration, checked_value, file_parameters
 from kane_dynamics_ros.share import share_directory
 
 PACKAGE = "kane_dynamics_ros"

@@ -27,9 +27,10 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
 )
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults
 from kane_dynamics_ros.nodes.messages import BURST_QOS
-from kane_dynamics_ros.nodes.parameters import declare, payload, read, wrong_parameter
+from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import CONTROL, load_model
+from kane_dynamics_ros.runtime.node_parameters import payload, wrong_parameter
 from kane_dynamics_ros.text import counted
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for

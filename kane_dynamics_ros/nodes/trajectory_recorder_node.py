@@ -46,9 +46,10 @@ from kane_dynamics_ros.nodes.messages import (
     type_name,
     values_of,
 )
-from kane_dynamics_ros.nodes.parameters import declarations, declare, read
+from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 from kane_dynamics_ros.nodes.recording import COMMANDS, STATES, BagWriter, RecordingError, Run
+from kane_dynamics_ros.runtime.node_parameters import declarations
 from kane_dynamics_ros.text import listed
 
 DESCRIPTION = "robot_description"

@@ -24,10 +24,10 @@ from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.node_parameters import NODE_TABLE
 
 COMMAND = "package"  # whose list in the package's folder says what it may replace
 STATES = 8  # random ones, at which the package's own tests know the efforts
-NODE_TABLE = Path(__file__).parents[1] / "nodes" / "feedforward" / "parameters.yaml"
 OWN_TABLE = Path(__file__).with_name("controller_parameters.yaml")
 SHARED = (  # the node's parameters that the controller has too; all of a group where its name ends with a dot
     "mode",

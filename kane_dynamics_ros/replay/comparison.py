@@ -87,13 +87,13 @@ class Comparison:
         return self.measured - self.predicted
 
 
-def compare(model: DynamicsModel, motion: Motion) -> Comparison:
-    """The model's efforts along a motion."""
+def compare(model: DynamicsModel, motion: Motion, beyond: friction.Beyond | None = None) -> Comparison:
+    """The model's efforts along a motion; ``beyond``: more terms of its friction."""
     parts: dict[str, list[Any]] = defaultdict(list)
     fastest = np.max([np.abs(interval.qd).max(axis=0) for interval in motion.compared], axis=0)
     stribeck_velocity = np.maximum(STRIBECK * fastest, model.parameters.coulomb_velocity)
     for interval in motion.intervals:
-        for name, values in _signals(model, interval, stribeck_velocity):
+        for name, values in _signals(model, interval, stribeck_velocity, beyond):
             parts[name].append(smoothed(values, motion))
         inner = slice(motion.edge, -motion.edge)
         since = np.rint(np.arange(len(interval.time))[inner] * (1e9 / motion.rate)).astype(np.int64)
@@ -115,15 +115,18 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
 
 
 def _signals(
-    model: DynamicsModel, interval: Interval, stribeck_velocity: Array
+    model: DynamicsModel, interval: Interval, stribeck_velocity: Array, beyond: friction.Beyond | None
 ) -> Iterator[tuple[str, Array]]:
     """What is compared with the measured effort, unfiltered, one after another: an hour of all takes a GB."""
     terms = model.terms(interval.q, interval.qd, interval.qdd)
+    load, width = terms.inertia + terms.coriolis + terms.gravity, model.parameters.coulomb_velocity
+    if beyond is not None:
+        terms = terms._replace(friction=terms.friction + beyond.effort(interval.qd, load, width))
     yield from zip(MODEL_TERMS, terms, strict=True)
-    direction = friction.smooth_sign(interval.qd, model.parameters.coulomb_velocity)
+    direction = friction.smooth_sign(interval.qd, width)
     yield "speed", interval.qd
     yield "direction", direction
-    yield "load", np.abs(terms.inertia + terms.coriolis + terms.gravity) * direction
+    yield "load", np.abs(load) * direction
     yield "stribeck", friction.rise(interval.qd, stribeck_velocity) * direction
     yield "coulomb_asymmetry", np.abs(direction)
     yield "viscous_asymmetry", np.abs(interval.qd)

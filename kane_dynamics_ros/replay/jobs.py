@@ -15,6 +15,7 @@ from kane_dynamics_ros.replay.motion import estimate_recording
 from kane_dynamics_ros.replay.recording import Renaming, check_units, read_recording
 from kane_dynamics_ros.replay.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.node_parameters import with_parameter_file
 from kane_dynamics_ros.this_python import safe_children
 
 CONNECT = "10 s"  # for a scheduler's answer
@@ -27,6 +28,7 @@ class Job:
     bag: Path
     model: str
     urdf_friction: bool = False
+    parameters: Path | None = None  # of the node, for ``with_parameter_file``
     topic: str | None = None
     cutoff: float | None = None  # [Hz]
     urdf: Path | None = None
@@ -63,6 +65,9 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
         model = load_model(job.model)
         if job.urdf_friction:
             model = model.with_urdf_friction()
+        beyond = None
+        if job.parameters is not None:
+            model, beyond = with_parameter_file(model, job.parameters)
         doing("reading the bag")
         revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
         recording = read_recording(job.bag, model.joint_names, job.topic, job.rename, revolving=revolving)
@@ -72,7 +77,7 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
         del recording  # its samples must be gone before the model's efforts need their memory
         note = robot_note(estimated.recording.description, job.urdf, model, job.xacro)
         doing("comparing the efforts")
-        analysis = analyse(estimated, model)
+        analysis = analyse(estimated, model, beyond)
         verdict = replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
         warnings: list[str] = []
         if job.report is not None:

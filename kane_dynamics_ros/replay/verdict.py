@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
@@ -101,8 +102,8 @@ class Analysis:
     comparison: Comparison
 
 
-def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
-    """Judge a model by what a recording shows.
+def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond | None = None) -> Analysis:
+    """Judge a model, and the terms of its friction ``beyond`` its own, by what a recording shows.
 
     Raises ``BagError``: "no_effort" where no effort was measured, "no_motion" where no joint moves in what is
     compared, "not_finite" where a figure is not finite.
@@ -131,7 +132,7 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
             "no_effort",
             bag=recording.bag,
         )
-    comparison = compare(model, motion)
+    comparison = compare(model, motion, beyond)
     both = zip(comparison.measured.T, comparison.predicted.T, strict=True)
     fits = [fit(comparison.time, measured, predicted) for measured, predicted in both]
     odd = [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import Beyond, wrong_coupling
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.simulation.engine import option_error
 
@@ -44,6 +44,9 @@ class Friction:
             "stribeck_velocity": np.where(beyond.stribeck_velocity > 0.0, 0.0, -1.0),
         }
         del margins["coupling"]
+        n, C = len(self.viscous), beyond.coupling
+        if C is not None and (wrong := wrong_coupling(np.ravel(C).tolist(), [str(j) for j in range(n)])):
+            raise option_error("friction.coupling", *wrong)
         for name, margin in margins.items():
             if not (np.isfinite(margin) & (margin >= -ROUNDING)).all():
                 found = {"viscous": self.viscous, "coulomb": self.coulomb, name: vars(beyond)[name]}

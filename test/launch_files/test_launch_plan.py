@@ -16,9 +16,9 @@ from launch_stand_in import SHARE, install, node, of_kind, settings, started
 from replay_bags import JOINT_STATE, STORE, joint_state, record, write_messages
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.parameters import file_parameters
 from kane_dynamics_ros.replay.jobs import robot_note
 from kane_dynamics_ros.runtime import initial_positions, load_model
+from kane_dynamics_ros.runtime.node_parameters import file_parameters
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 

@@ -24,9 +24,9 @@ from kane_dynamics_ros.nodes.bag_player import (
     told_by,
 )
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
-from kane_dynamics_ros.nodes.parameters import checked_value
 from kane_dynamics_ros.replay.live import PLAYED_TYPES
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.node_parameters import checked_value
 
 MODEL = load_model("manipulator_5dof")
 Q = np.random.default_rng(8).uniform(-0.01, 0.01, (30, 5))  # [rad] within the velocity limits at 100 Hz

@@ -11,10 +11,9 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
-from kane_dynamics_ros.nodes.feedforward.parameters import configured_model
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_engine, parametrised
-from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.node_parameters import RosParameterError, configured_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.plant import Plant

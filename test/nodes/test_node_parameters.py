@@ -20,20 +20,19 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.observer import wrench_topics
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings, configured_model
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_engine, parametrised
-from kane_dynamics_ros.nodes.parameters import (
+from kane_dynamics_ros.nodes.parameters import declare, read, uniform_arguments
+from kane_dynamics_ros.runtime import Payload, load_model
+from kane_dynamics_ros.runtime.node_parameters import (
     Declaration,
     RosParameterError,
     checked_value,
-    declare,
+    configured_model,
     file_parameters,
     per_joint,
-    read,
-    uniform_arguments,
 )
-from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 from kane_dynamics_ros.simulation.hardware import SILENCES

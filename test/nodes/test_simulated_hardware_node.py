@@ -19,9 +19,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.node_parameters import RosParameterError
 
 MODEL = load_model("manipulator_5dof")
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # the URDF's initial values

@@ -37,8 +37,8 @@ from kane_dynamics_ros.nodes.messages import (
     nanoseconds_of,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import Values, wrong_parameter
 from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.runtime.node_parameters import Values, wrong_parameter
 
 TERM_NAMES = (*Efforts._fields, "limits")
 LAST_REPEATS = 10

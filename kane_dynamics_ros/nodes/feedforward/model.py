@@ -15,8 +15,8 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, DescriptionError, check_origin, parse_robot
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime import CONTROL, Backend, DynamicsModel, load_model
+from kane_dynamics_ros.runtime.node_parameters import Values
 from kane_dynamics_ros.text import shortened
 from kane_dynamics_ros.this_python import module_command
 

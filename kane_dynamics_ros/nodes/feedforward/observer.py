@@ -21,7 +21,7 @@ from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
 from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
-from kane_dynamics_ros.nodes.parameters import Values
+from kane_dynamics_ros.runtime.node_parameters import Values
 
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
 

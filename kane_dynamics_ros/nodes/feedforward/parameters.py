@@ -4,8 +4,6 @@ The parameters are in ``parameters.yaml``; each joint has two more.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,19 +15,19 @@ from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.nodes.parameters import (
+from kane_dynamics_ros.runtime import DynamicsModel, Payload
+from kane_dynamics_ros.runtime.node_parameters import (
+    NODE_TABLE,
     Declaration,
     Values,
+    configured_model,
     declarations,
     friction_beyond,
     given,
-    of_length,
-    payloads,
     per_joint,
 )
-from kane_dynamics_ros.runtime import DynamicsModel
 
-TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
+TABLE = declarations(NODE_TABLE)
 OF_EACH_JOINT = (
     ("trajectory", 0.5, "Largest position error; 0: any"),
     ("goal", 0.2, "Largest position error after a trajectory's end; 0: any"),
@@ -117,31 +115,11 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
     )
 
 
-def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsModel:
-    """The model with gravity, payload, rotors and friction as the parameters say."""
-    joints, n = loaded_model.joints, len(loaded_model.joints)
-    damping = np.array([joint.damping for joint in joints]) * values["friction.urdf_damping"]
-    friction = np.array([joint.friction for joint in joints]) * values["friction.urdf_friction"]
-    changes: dict[str, Any] = {
-        "payload": payloads(values, loaded_model.tips),
-        "viscous": tuple(given(values, "friction.viscous", n, damping).tolist()),
-        "coulomb": tuple(given(values, "friction.coulomb", n, friction).tolist()),
-        "follower_viscous": [j.damping * values["friction.urdf_damping"] for j in loaded_model.followers],
-        "follower_coulomb": [j.friction * values["friction.urdf_friction"] for j in loaded_model.followers],
-        "coulomb_velocity": values["friction.coulomb_velocity"],
-        "coupling": values["friction.coupling"],
-    }
-    if values["gravity"]:
-        changes["gravity"] = of_length("gravity", values["gravity"], 3)
-    if values["rotor_inertia"]:
-        changes["rotor_inertia"] = tuple(per_joint("rotor_inertia", values["rotor_inertia"], n))
-    return loaded_model.with_parameters(**changes)
-
-
 def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
-    """Kp or Kd (n,) of the mode; PD gains that are not given follow from each joint's own inertia."""
+    """Kp or Kd (n,) of the mode; PD gains that are not given follow from the inertias without payload."""
     n = len(model.joints)
     computed = np.array(per_joint(f"computed_torque.{name}", values[f"computed_torque.{name}"], n))
-    inertia = model.mass_matrix(np.zeros(n)).diagonal()
+    bare = configured_model(values, model).with_parameters(payload=dict.fromkeys(model.tips, Payload()))
+    inertia = bare.mass_matrix(np.zeros(n)).diagonal()
     pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd

@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
-from kane_dynamics_ros.nodes.parameters import wrong_parameter
+from kane_dynamics_ros.runtime.node_parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
 
 CATCH_UP_NS = 50_000_000  # [ns] a delay up to this long is made up for

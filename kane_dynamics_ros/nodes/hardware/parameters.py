@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.nodes.parameters import (
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
+from kane_dynamics_ros.runtime.node_parameters import (
     Values,
     declarations,
     friction_beyond,
@@ -23,7 +24,6 @@ from kane_dynamics_ros.nodes.parameters import (
     payloads,
     wrong_parameter,
 )
-from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
 from kane_dynamics_ros.simulation.engine import Engine, SimulationError
