@@ -356,7 +356,7 @@ def _prepared(states: JointStates, request: Request) -> JointStates:
         SPIKE_PART * np.nanquantile(np.abs(effort[:, known]), 0.99, axis=0),
     )
     turning = [j for j, joint in enumerate(request.joints) if joint not in request.sliding]
-    position = motion.unwrapped(states.position, turning)
+    position = motion.unwrapped(states.stamps, states.position, turning)
     return replace(states, position=position, effort=np.where(away > bounds, np.nan, effort))
 
 

@@ -43,7 +43,8 @@ STENCIL = 9  # points of the central difference
 def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[JointStates]:
     """The recording cut where stamps jump back by over a second, each part sorted by stamp.
 
-    The angles of ``revolving`` joints are unwrapped: between two samples none turns by over half a turn.
+    The angles of ``revolving`` joints are unwrapped: between two samples none turns by over half a turn,
+    unless there is a gap between them.
     """
     columns = [j for j, joint in enumerate(states.joints) if joint in revolving]
     ends = np.flatnonzero(np.diff(states.stamps) < -RESTART) + 1
@@ -51,24 +52,27 @@ def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Joint
         part = states.part(slice(start, stop))
         if (np.diff(part.stamps) < 0).any():
             part = part.part(np.argsort(part.stamps, kind="stable"))
-        yield replace(part, position=unwrapped(part.position, columns))
+        yield replace(part, position=unwrapped(part.stamps, part.position, columns))
 
 
-def unwrapped(position: Array, columns: Iterable[int]) -> Array:
+def unwrapped(stamps: Integers, position: Array, columns: Iterable[int]) -> Array:
     """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is missing stays missing.
 
     A driver that publishes angles from -pi to pi makes such jumps; filtered or differentiated they are
-    enormous.
+    enormous. In a gap a joint may turn far: what it jumps there stays. ``stamps`` (N,) [ns] ascend.
 
-    >>> unwrapped(np.array([[3.0], [-3.0]]), [0]).round(3).ravel().tolist()
+    >>> unwrapped(np.array([0, 10_000_000]), np.array([[3.0], [-3.0]]), [0]).round(3).ravel().tolist()
     [3.0, 3.283]
     """
     result = position
     for j in columns:
-        known = np.isfinite(position[:, j])
-        if (np.abs(np.diff(position[known, j])) > np.pi).any():
+        known = np.flatnonzero(np.isfinite(position[:, j]))
+        turns = np.rint(np.diff(position[known, j]) / (2 * np.pi))
+        if turns.any():
+            pauses = np.diff(stamps[known]) * 1e-9
+            turns[pauses > max(GAP_PERIODS * float(np.median(pauses)), GAP_SECONDS)] = 0.0
             result = position.copy() if result is position else result
-            result[known, j] = np.unwrap(position[known, j])
+            result[known[1:], j] -= 2 * np.pi * np.cumsum(turns)
     return result
 
 

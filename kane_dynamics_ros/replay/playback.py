@@ -106,7 +106,7 @@ def _sampled(states: JointStates, times: Array, chain: Chain) -> tuple[Array, Ar
         told = np.isfinite(values)
         return np.interp(times, stamps[told], values[told]) if told.any() else np.full(len(times), np.nan)
 
-    position, effort = unwrapped(states.position[order], turning), states.effort[order]
+    position, effort = unwrapped(stamps, states.position[order], turning), states.effort[order]
     return np.array([at(column) for column in position.T]), np.array([at(column) for column in effort.T])
 
 

@@ -10,7 +10,7 @@ from replay_bags import START, motion
 
 from kane_dynamics_ros.replay.errors import TooShortError
 from kane_dynamics_ros.replay.messages import JointStates
-from kane_dynamics_ros.replay.motion import Motion, estimate
+from kane_dynamics_ros.replay.motion import Motion, estimate, unwrapped
 from kane_dynamics_ros.replay.recording import Recording
 
 RATE = 500.0
@@ -154,3 +154,12 @@ def test_a_recording_of_gaps_alone_is_refused() -> None:
         estimate(recording(chosen(states(), rows)))
     assert refused.value.longest == pytest.approx(0.498)
     assert refused.value.needed == 1.0
+
+
+def test_a_joint_may_turn_far_in_a_gap() -> None:
+    """By 3.6 rad while nothing was recorded: no angle modulo 2 pi, whose jumps are within a sample."""
+    stamps = np.concatenate([np.arange(5), 5000 + np.arange(5)]) * 2_000_000
+    far = np.array([[2.0] * 5 + [-1.6] * 5, [3.1, 3.12, 3.14, -3.12, -3.1] + [-3.08] * 5]).T
+    expected = far.copy()
+    expected[3:, 1] += 2 * np.pi
+    np.testing.assert_allclose(unwrapped(stamps, far, [0, 1]), expected, atol=1e-12)
