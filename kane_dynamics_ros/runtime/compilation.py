@@ -150,7 +150,21 @@ def _with_wrappers(
         *(own, source.name),
     ]
     texts = {own: ours.read_bytes(), **{path.name: path.read_bytes() for path in HEADERS}}
-    return texts | _generated_texts(source, c_sha256), arguments
+    texts |= _generated_texts(source, c_sha256)
+    texts[source.name] = _with_functions(texts[source.name], functions)
+    return texts, arguments
+
+
+def _with_functions(text: bytes, functions: Mapping[str, bool]) -> bytes:
+    """NAME.c with the sections of these functions alone: those of long arms take long to skip."""
+    start = rf"(?m)^#ifndef KD_WITHOUT_({'|'.join(functions)})$"
+    head, *sections = re.split(start.encode(), text)
+    kept = (
+        b"#ifndef KD_WITHOUT_%b%b" % (name, section)
+        for name, section in zip(sections[::2], sections[1::2], strict=True)
+        if functions[name.decode()]
+    )
+    return b"".join((head, *kept))
 
 
 def surrounded_library(source: Path, c_sha256: str, name: str, text: str) -> Path:

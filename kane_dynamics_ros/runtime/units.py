@@ -38,10 +38,15 @@ class Units:
         self.facts: Mapping[str, Mapping[str, Any]] = module.facts["functions"]
         whole = sum(self._operations(name) for name in self.facts) <= WHOLE
         self.first = [name for name in self.facts if whole or name in FIRST]
-        others = [name for name in self.facts if name not in self.first]
-        self.home = {
-            name: group for part in (self.first, others) for group in self._packed(part) for name in group
+        # A long function that only calls its form with parameters lives with that.
+        works_in = {
+            name: f"{name}_with" if f"{name}_with" in facts["needs"] else name
+            for name, facts in self.facts.items()
         }
+        self.home: dict[str, tuple[str, ...]] = {}
+        for group in self._packed([name for name, other in works_in.items() if name == other]):
+            unit = tuple(name for name, other in works_in.items() if other in group)
+            self.home |= dict.fromkeys(unit, unit)
         self.library = cache(self._library)
 
     def extension(self) -> tuple[Path, ModuleType]:

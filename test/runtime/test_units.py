@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generated_robots import generated
+from random_chains import random_chain
 
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import CONTROL, CompileError, compilation, load_model
 from kane_dynamics_ros.runtime.load import compile_model, read_module
 from kane_dynamics_ros.runtime.units import FIRST, MOST, Units
@@ -34,6 +37,35 @@ def test_of_a_seven_joint_arms_operations_a_tenth_is_compiled_before_its_first_t
     assert sum(operations[name] for name in units.first) < 0.1 * sum(operations.values())
     assert all(len(group) == 1 or sum(operations[n] for n in group) <= MOST for group in units.home.values())
     assert set(units.home) == set(operations)
+
+
+def test_a_long_function_lives_in_one_unit_with_its_form_that_takes_parameters(tmp_path: Path) -> None:
+    derived = derive(random_chain(np.random.default_rng(15), 15, prismatic=0.0))
+    units = Units(read_module(write_module(derived, "chain", tmp_path)[0]))
+    for name in ("bias", "mass_matrix", "forward_dynamics_derivatives"):
+        assert list(units.facts[name]["needs"]) == [f"{name}_with"]  # too long to be written twice
+        assert units.home[name] is units.home[f"{name}_with"]
+    assert set(units.home) == set(units.facts)
+
+
+def test_a_unit_holds_the_text_of_its_own_functions_only(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    wanted: list[compilation.Wanted] = []
+    build = compilation.run_compiler
+
+    def noted(command: str, each: compilation.Wanted, *others: object) -> None:
+        wanted.append(each)
+        build(command, each, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(compilation, "run_compiler", noted)
+    units = Units(read_module(generated("panda").module))
+    units.form("inverse_mass_matrix_with", many=False)
+    (text,) = (
+        text for name, text in wanted[0].texts.items() if name.startswith("panda") and name.endswith(".c")
+    )
+    functions = {name for name in units.facts if f"KD_WITHOUT_{name}\n".encode() in text}
+    assert functions == {*units.home["inverse_mass_matrix_with"], "mass_matrix_with"}
 
 
 def test_a_function_is_compiled_when_it_is_called_first(compilations: Callable[[], int]) -> None:
