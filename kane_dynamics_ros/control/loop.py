@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, has_stiffness, position_error
@@ -385,7 +385,7 @@ class ControlLoop:
                 effort = effort + rigid.gravity(q)
         except NonFiniteError:
             effort = np.full(len(q), math.nan)
-        if not math.isfinite(effort.sum()):
+        if not finite(effort):
             return self.safe_effort("hold", time)
         return self._limited(effort, time).tau
 
@@ -426,7 +426,7 @@ class ControlLoop:
             wanted = efforts(settings.law, reference, q, qd)
         except NonFiniteError:
             wanted = np.full(len(q), math.nan)
-        if not math.isfinite(wanted.sum()):
+        if not finite(wanted):
             self._raise("non_finite", time)
             return self._reaction(time)
         tau, clamped = self._limited(wanted, time)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
@@ -182,7 +182,7 @@ class JointStateReader:
         qd = _ours(velocity, order) if len(velocity) else np.full_like(q, math.nan)
         if self.wants_effort:
             self._keep_effort(message.effort, order)
-        if not math.isfinite(q.sum() + qd.sum()):
+        if not (finite(q) and finite(qd)):
             return self._take_incomplete(q, qd, order, time)
         self._keep(q, qd, order, time)
         return True
@@ -190,7 +190,7 @@ class JointStateReader:
     def _take_incomplete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:
         """Take a state with velocities of NaN: they are missing, as joint_state_broadcaster says it."""
         missing = np.isnan(qd)
-        if not math.isfinite(q.sum() + qd[~missing].sum()):
+        if not (finite(q) and finite(qd[~missing])):
             return self._refuse(
                 "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
             )
@@ -202,7 +202,7 @@ class JointStateReader:
         derived = differentiate(
             order.filter or Differentiated(q, before, time), q, time, self._cutoff, order.continuous
         )
-        if not math.isfinite(derived.qd.sum()):  # it would never leave the filter
+        if not finite(derived.qd):  # it would never leave the filter
             return self._refuse("not_finite", f"positions too far apart: {q.tolist()}")
         order.filter = derived
         self._keep(q, np.where(missing, derived.qd, qd), order, time)

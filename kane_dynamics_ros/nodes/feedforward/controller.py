@@ -251,11 +251,13 @@ class Controller:
         Each message comes with what the middleware says of it.
         """
         arrival = time.monotonic()
+        self._answer([message for message, _ in taken], arrival)
+        for message, about in taken:  # after the command, which must not wait for it
+            self._note_source(about, message.name, arrival)
+
+    def _answer(self, messages: Sequence[Any], arrival: float) -> None:
         now_ns = self._clock.now_ns()
         reader, loop = self.reader, self.loop
-        for message, about in taken:
-            self._note_source(about, message.name, arrival)
-        messages = [message for message, _ in taken]
         simulated = self._clock.simulated
         if simulated:
             now_ns = self._moment_of(messages, now_ns)

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrenches
 from kane_dynamics_ros.control.validation import SECOND_NS
@@ -96,7 +96,7 @@ class ObserverOutput:
 
     def take(self, q: Array, qd: Array, effort: Array | None, stamp_ns: int) -> None:
         """Take a state and its effort, measured or commanded; None or NaN is an effort that is not known."""
-        self._blind = effort is None or not math.isfinite(effort.sum())
+        self._blind = effort is None or not finite(effort)
         if effort is None or self._blind:
             self.forget()
             return
