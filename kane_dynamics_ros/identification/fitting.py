@@ -304,7 +304,7 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
             break
     else:
         mass, boxes = problem.constraints
-        words = [f"a total mass of {mass:g} kg"] * (mass is not None)
+        words = [] if mass is None else [f"a total mass of {mass:g} kg"]
         words += ["centres of mass inside the links' geometry"] * bool(boxes)
         raise IdentificationError(
             f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: "

@@ -126,6 +126,10 @@ def identify(
         blocks,
         settings.coupling,
     )
+    if (regression.extent.speeds < STANDS).all():
+        raise IdentificationError(
+            f"no joint moved: all are slower than {STANDS:g} rad/s or m/s; record a motion of excite", "still"
+        )
     stage, products, seen = estimated(regression, nominal, settings, fitted, progress)
     if settings.sought:
         C = coupling.found_coupling(regression, stage, seen.sample, fitted, progress)

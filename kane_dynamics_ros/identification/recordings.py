@@ -44,8 +44,8 @@ COARSE = 0.9  # as it does where the next smaller value is below that part of th
 class IdentificationError(KaneDynamicsError):
     """Parameters cannot be identified from what was given.
 
-    Codes: ``no_effort`` (``bags``), ``nothing_left`` (``part``, ``seconds``), ``no_solver``,
-    ``solver_failed`` (``status``, ``constraints``), ``no_trajectory`` (``broken``).
+    Codes: ``no_effort`` (``bags``), ``nothing_left`` (``part``, ``seconds``), ``still``,
+    ``no_solver``, ``solver_failed`` (``status``, ``constraints``), ``no_trajectory`` (``broken``).
     """
 
 

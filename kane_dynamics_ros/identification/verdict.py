@@ -95,16 +95,14 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
             f"the drive gains of {named('joint', joints_vague)} are not determined by this load; record a "
             "heavier one, or give them with --effort-scale",
         )
-    if (result.extent.speeds < STANDS).all():
-        yield Sentence("still", "no joint moved: nothing but the URDF is left; record a motion of excite")
-    elif certainty.samples < FEWEST * certainty.decided:
+    if certainty.samples < FEWEST * certainty.decided:
         yield Sentence(
             "too_little",
             f"too little motion: {certainty.samples:.0f} independent samples below the cut-off for "
             f"{certainty.decided:.0f} unknowns; record a longer motion of excite",
         )
     left = held.relative(held.identified)
-    if left > POOR and (result.extent.speeds >= STANDS).any():
+    if left > POOR:
         yield Sentence(
             "poor",
             f"{100 * left:.3g} % of the effort stay unexplained: no model of rigid bodies and friction fits; "

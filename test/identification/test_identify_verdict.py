@@ -158,14 +158,17 @@ def test_degrees_are_refused(tmp_path, capsys):
     assert "degrees" in capsys.readouterr().err
 
 
-def test_standing_still(tmp_path):
-    q = np.tile([0.3, -0.5], (3000, 1)) + 1e-5 * np.random.default_rng(1).normal(size=(3000, 2))
-    motion = (q, np.zeros_like(q), np.zeros_like(q))
-    bag = two_links.bag(tmp_path / "bag", motion, two_links.rigid(motion))
-    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
-    assert code == 1
-    assert "still" in codes(data)
-    assert {each["code"] for each in data["verdict"]["joints"]} == {"still"}
+@pytest.mark.parametrize("velocity", [True, False], ids=["velocity", "positions"])
+def test_standing_still(tmp_path, capsys, velocity):
+    """Encoder noise alone, from which velocities may be derived: nothing is written."""
+    q = np.tile([0.3, -0.5], (3000, 1)) + 1e-4 * np.random.default_rng(1).normal(size=(3000, 2))
+    motion = (q, np.zeros_like(q) if velocity else None, np.zeros_like(q))
+    tau = two_links.rigid((q, np.zeros_like(q), np.zeros_like(q)))
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    output = tmp_path / "out"
+    assert main(["identify", str(bag), "--urdf", str(two_links.urdf(tmp_path)), "-o", str(output)]) == 2
+    assert "no joint moved" in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_a_short_recording(tmp_path):
