@@ -6,12 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import (
-    add_model_argument,
-    add_parameters_argument,
-    named_model,
-    positive,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
@@ -25,19 +20,19 @@ from kane_dynamics_ros.text import counted
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    add_model_argument(parser)
+    cli.add_model_argument(parser)
     add = parser.add_argument
     add("trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON")
     add("-o", "--output", metavar="FILE", type=Path, help="NAME.yaml or NAME.json; default: print")
     add(
         "--error",
-        type=positive("--error", "a number of N m or N"),
+        type=cli.positive("--error", "a number of N m or N"),
         help="largest error of linear interpolation [N m]; default: of each joint a hundredth of its largest "
         "effort, or a thousandth of its limit where that is less",
     )
     add("--max-points", type=int, default=20000, help="most points to write; default: %(default)s")
     add("--friction", action="store_true", help="with the URDF's damping and friction")
-    add_parameters_argument(parser)
+    cli.add_parameters_argument(parser)
     unlimited = "do not refuse positions, velocities and efforts beyond the URDF's limits"
     add("--no-limits", action="store_true", help=unlimited)
 
@@ -47,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     target: Path | None = arguments.output
     with Progress() as progress:
         progress.doing("loading the module")
-        model = load_model(named_model(arguments))
+        model = load_model(cli.named_model(arguments))
         if arguments.friction:
             model = model.with_urdf_friction()
         beyond = None

@@ -2,12 +2,7 @@
 
 import argparse
 
-from kane_dynamics_ros.cli.arguments import (
-    add_chain_arguments,
-    add_output_argument,
-    add_strict_argument,
-    chain_of,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.generate import check_module, warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
@@ -18,17 +13,17 @@ from kane_dynamics_ros.packaging.package import package_name, write_package
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser)
-    add_strict_argument(parser)
+    cli.add_chain_arguments(parser)
+    cli.add_strict_argument(parser)
     parser.add_argument("--name", help="name of the package; default: the robot's, cleaned, and _dynamics")
-    add_output_argument(parser, "DIR", ".", "where to write the package's folder, as the src of a workspace")
+    cli.add_output_argument(parser, "DIR", ".", "where to write the package's folder, as a workspace's src")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Derive, compare with the unfactored equations, write; print where."""
     with Progress() as progress:
         progress.doing("reading the URDF")
-        chain = chain_of(arguments)
+        chain = cli.chain_of(arguments)
         name = package_name(arguments.name or f"{module_name(chain.robot)}_dynamics")
         progress.doing("deriving the equations")
         derived = derive(chain)

@@ -288,17 +288,9 @@ def write_figure(
                 for sign in (-1.0, 1.0):
                     axis.axhline(sign * limit, color="0.4", linewidth=0.8, linestyle="--")
             at_limit = motion.use[:, QUANTITIES.index(quantity), j] >= AT_LIMIT
-            axis.fill_between(
-                times,
-                0,
-                1,
-                where=np.append(at_limit, False),
-                step="post",
-                transform=axis.get_xaxis_transform(),
-                color="C3",
-                alpha=0.2,
-                linewidth=0,
-            )
+            shown = {"step": "post", "color": "C3", "alpha": 0.2, "linewidth": 0}
+            across = axis.get_xaxis_transform()
+            axis.fill_between(times, 0, 1, np.append(at_limit, False), transform=across, **shown)
         left.set_ylabel(name)
         joint = models[0].joints[j]
         left.set_title("velocity [m/s]" if joint.kind == "prismatic" else "velocity [rad/s]", fontsize=9)

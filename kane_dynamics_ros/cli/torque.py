@@ -7,14 +7,7 @@ import sys
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import (
-    add_model_argument,
-    add_parameters_argument,
-    named_model,
-    number_in,
-    numbers_of,
-    unusable,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.runtime import Payload, load_model
@@ -24,7 +17,7 @@ from kane_dynamics_ros.text import aligned
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    add_model_argument(parser)
+    cli.add_model_argument(parser)
     add = parser.add_argument
     for option, unit in (("--q", "rad or m"), ("--qd", "rad/s or m/s"), ("--qdd", "rad/s^2 or m/s^2")):
         add(option, metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros")
@@ -33,32 +26,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mass = "at a tip's origin [kg], the first tip where none is named; once for each; default: 0"
     add("--payload-mass", metavar="[TIP=]MASS", action="append", default=[], help=mass)
     add("--friction", action="store_true", help="with the URDF's damping and friction")
-    add_parameters_argument(parser)
+    cli.add_parameters_argument(parser)
     add("--json", action="store_true", help="print JSON")
 
 
 def _payload(text: str, first: str) -> tuple[str, Payload]:
     """The payload of ``--payload-mass`` and its tip, the first where none is named."""
     tip, _, mass = text.rpartition("=")
-    if math.isnan(number_in(mass)):
-        raise unusable("--payload-mass", text, "a mass in kg is needed, or TIP=MASS")
-    return tip or first, Payload(number_in(mass))
+    if math.isnan(cli.number_in(mass)):
+        raise cli.unusable("--payload-mass", text, "a mass in kg is needed, or TIP=MASS")
+    return tip or first, Payload(cli.number_in(mass))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
     with Progress() as progress:
         progress.doing("loading the module")  # which may compile it
-        model, beyond = load_model(named_model(arguments)), None
+        model, beyond = load_model(cli.named_model(arguments)), None
         if arguments.parameters is not None:
             model, beyond = with_parameter_file(model, arguments.parameters)
     joints = model.joint_names
     if arguments.gravity is not None:
-        model = model.with_parameters(gravity=numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
+        model = model.with_parameters(gravity=cli.numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
     model = model.with_parameters(payload=dict(_payload(text, model.tip) for text in arguments.payload_mass))
     if arguments.friction and arguments.parameters is None:
         model = model.with_urdf_friction()
-    q, qd, qdd = (numbers_of(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
+    q, qd, qdd = (cli.numbers_of(f"--{x}", getattr(arguments, x), joints) for x in ("q", "qd", "qdd"))
     terms = model.terms(q, qd, qdd)
     torque = model.inverse_dynamics(q, qd, qdd)
     if beyond is not None:

@@ -288,8 +288,9 @@ def _recordings(
                 ever |= np.isfinite(getattr(states, name)).any(axis=0)
             if not len(states.stamps):
                 continue
+            recording.check_clock(request.bag, track.topic, states)
             steps = np.diff(states.stamps, prepend=states.stamps[0] if stamp is None else stamp)
-            shifts = shift + np.cumsum(np.where(steps < -motion.RESTART, PAUSE - steps, 0))
+            shifts = shift + np.cumsum(np.where(steps < -recording.RESTART, PAUSE - steps, 0))
             stamp, shift = int(states.stamps[-1]), int(shifts[-1])
             states = replace(states, stamps=states.stamps + shifts)
             joined = states if before is None else _joined(before, states)

@@ -18,9 +18,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.errors import BagError, TooShortError
 from kane_dynamics_ros.replay.messages import Integers, JointStates
-from kane_dynamics_ros.replay.recording import Recording
+from kane_dynamics_ros.replay.recording import RESTART, Recording
 
-RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
 ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
 GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause longer than both is a gap, not a late sample
 CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster

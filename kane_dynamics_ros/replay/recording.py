@@ -38,6 +38,8 @@ LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m]
 FAR_OUTSIDE = 0.2  # of the range between the limits: further outside than any arm is pushed
 MOST_OUTSIDE = 0.1  # of a joint's positions that may be so far outside
 MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
+MOST_BACK = 0.05  # of a joint's stamps that may be before the one received before
+RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
 ANY = "*"  # in a renaming: what both names share
 
 
@@ -248,6 +250,25 @@ def check_units(bag: Path, topic: str, position: Array, joints: Sequence[JointIn
                 "units",
                 bag=bag,
                 joint=joint.name,
+            )
+
+
+def check_clock(bag: Path, topic: str, states: JointStates) -> None:
+    """Refuse states, as they were received, that several clocks stamped: sorted, they are no motion.
+
+    A few late messages are none, nor is a bag that was played again. Raises ``BagError`` ("clocks").
+    """
+    columns = [np.diff(states.stamps[np.isfinite(one)]) for one in states.position.T]
+    every = np.diff(states.stamps)
+    for steps in (*columns, np.where(every < -RESTART, every, 0)):  # of each joint; of joints in turns
+        back = steps < 0
+        if back.sum() > MOST_BACK * len(steps):
+            seconds = -float(np.median(steps[back])) * 1e-9
+            raise BagError(
+                f"{bag}: topic {topic!r}: {back.sum()} of {len(steps)} stamps go back, usually by "
+                f"{seconds:.3g} s: do several publishers with clocks of their own stamp it? record one alone",
+                "clocks",
+                bag=bag,
             )
 
 

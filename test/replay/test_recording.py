@@ -7,10 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter
-from replay_bags import JOINT_STATE, START, STORE, joint_state, record, small_record, write_messages
+from replay_bags import (
+    JOINT_STATE,
+    START,
+    STORE,
+    URDF,
+    joint_state,
+    record,
+    small_record,
+    write_bag,
+    write_messages,
+)
 
+from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.recording import Recording, read_recording
+from kane_dynamics_ros.replay.messages import JointStates
+from kane_dynamics_ros.replay.recording import Recording, check_clock, read_recording
+from kane_dynamics_ros.runtime import load_model
 
 RECORD = small_record()
 TEXT, ARRAY = "std_msgs/msg/String", "std_msgs/msg/Float64MultiArray"
@@ -190,3 +203,41 @@ def test_topics_without_number_are_one_note(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.states.effort, RECORD.effort)
     [note] = found.notes
     assert note.endswith(" more")
+
+
+@pytest.mark.parametrize(
+    ("late", "columns", "said"),
+    [
+        (0.3, [[0, 1], [0, 1]], "by 0.295 s"),
+        (500.0, [[0], [1]], "by 500 s"),
+        (0.3, [[0], [1]], None),  # each joint has one clock, and the other's lag is gone when sorted
+    ],
+    ids=["one joint in two times", "joints in turns, far apart", "joints in turns"],
+)
+def test_two_clocks_are_told(late: float, columns: list[list[int]], said: str | None) -> None:
+    """Every second message is of another publisher, whose clock is late."""
+    n = 1000
+    stamps = np.arange(n) * 5_000_000
+    stamps[1::2] -= round(late * 1e9)
+    position = np.full((n, 2), np.nan)
+    for k, chosen in enumerate(columns):
+        position[k::2, chosen] = 0.0
+    told = JointStates(("a", "b"), stamps, stamps, position, position, position, ("a", "b"), 0, 0)
+    if said is None:
+        check_clock(Path("bag"), "/joint_states", told)
+        return
+    with pytest.raises(BagError) as refused:
+        check_clock(Path("bag"), "/joint_states", told)
+    assert refused.value.code == "clocks"
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("command", [["replay", "--model", "manipulator_5dof"], ["identify"]])
+def test_commands_refuse_two_clocks(command: list[str], tmp_path: Path, capsys: Any) -> None:
+    names = load_model("manipulator_5dof").joint_names
+    taken = record(*(np.zeros((600, 5)) for _ in range(3)), 100.0, names)
+    taken.stamps[1::2] -= 300_000_000
+    bag = write_bag(tmp_path / "bag", taken)
+    urdf = ["--urdf", str(URDF), "-o", str(tmp_path / "out")] if command == ["identify"] else []
+    assert main([command[0], str(bag), *command[1:], *urdf]) == 2
+    assert "stamps go back, usually by 0.29 s" in capsys.readouterr().err
