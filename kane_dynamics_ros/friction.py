@@ -45,6 +45,20 @@ def signed_root(qd: Array) -> Array:
     return np.asarray(np.sign(qd) * np.sqrt(np.abs(qd)))
 
 
+def last_direction(qd: Array, coulomb_velocity: float, before: Array | float = 0.0) -> Array:
+    """The direction, 1 or -1, in which each joint moved last at or above a speed: (N, n) of speeds in time.
+
+    ``before`` (n,): that before the first of them, 0 where it is not known.
+
+    >>> last_direction(np.array([[0.0], [-2.0], [0.1], [0.0], [3.0]]), 1.0).ravel().tolist()
+    [0.0, -1.0, -1.0, -1.0, 1.0]
+    """
+    moves = np.abs(qd) >= coulomb_velocity
+    latest = np.maximum.accumulate(np.where(moves, np.arange(1, len(qd) + 1)[:, None], 0), axis=0)
+    signs = np.concatenate([np.broadcast_to(before, qd[:1].shape), np.sign(qd)])
+    return np.asarray(np.take_along_axis(signs, latest, axis=0))
+
+
 def wrong_coupling(values: Sequence[float], joints: Sequence[str]) -> tuple[object, str] | None:
     """What was found and what is allowed where rows of numbers are no matrix C of these joints; else None."""
     n = len(joints)

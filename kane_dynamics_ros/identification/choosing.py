@@ -23,6 +23,7 @@ LOAD, MOST_LOAD = FAMILIES.index("load"), 0.5  # that friction takes: gears with
 GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fitting.NOT_NEGATIVE]
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
+PARTS_AT_REST = (0.25, 0.5, 0.75)  # of dry friction; with all of it a joint might creep
 FOLDS = 5
 ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
 WORTH = 1e-3  # of the joint's error in data that were not fitted that each term must take away
@@ -88,6 +89,26 @@ def choose_lambda(problem: Problem, choice: Choice) -> tuple[float, Array]:
     more = errors - errors[best]
     good = more.sum(axis=1) <= spread(more.T)
     return LAMBDAS[int(np.flatnonzero(good)[-1])], errors.sum(axis=1)
+
+
+def choose_at_rest(problem: Problem, choice: Choice, weight: float) -> tuple[Problem, Choice]:
+    """The problem with the part of friction that each joint keeps at rest, and the terms chosen with it.
+
+    One part for the whole arm, for many a joint hardly ever rests; 0 for joints that it makes worse.
+    """
+    chosen = choose_terms(problem, choice, weight)
+    before = cross_validated(problem, chosen, weight)
+    tried = [replace(problem, at_rest=problem.at_rest + part) for part in PARTS_AT_REST]
+    errors = [cross_validated(each, chosen, weight) for each in tried]
+    best = int(np.argmin([each.sum() for each in errors]))
+    if errors[best].sum() < before.sum():
+        worse = clearly_better(errors[best], before, margin=1.0)
+        resting = replace(problem, at_rest=np.where(worse, 0.0, tried[best].at_rest))
+        own = choose_terms(resting, choice, weight)
+        after = cross_validated(resting, own, weight)
+        if clearly_better(before.sum(axis=1), after.sum(axis=1), margin=1.0):
+            return resting, own
+    return problem, chosen
 
 
 def choose_terms(problem: Problem, choice: Choice, weight: float) -> Choice:

@@ -10,7 +10,7 @@ nothing. With positive definite pseudo-inertias P_b > 0, and the sums of terms i
 it is a convex quadratic programme [Wensing2018, SousaCortesao2014, Lee2020].
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,7 +30,10 @@ from kane_dynamics_ros.identification.bodies import (
 )
 from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.identification.regression import (
+    AT_REST,
     FAMILIES,
+    LEAVES,
+    LEFT_BY,
     TERMS,
     Guess,
     Memory,
@@ -116,7 +119,9 @@ class Problem:
     ``gram`` (blocks, n, k, k), in units of each joint's noise ``sigma``: columns
     [y of all bodies | ``TERMS`` | measured | target], where the target is the measured effort without what is
     known and without what the URDF's bodies take. ``folds``: the blocks that are fitted, in groups that
-    cross-validation leaves out together. ``widths``: the candidates of v_c and v_s that are used.
+    cross-validation leaves out together. ``widths``: the candidates of v_c and v_s that are used. ``at_rest``
+    (n,): the part of Coulomb friction, of its change towards rest and of that by load, which a joint keeps at
+    rest in the direction in which it moved last.
     """
 
     nominal: Nominal
@@ -125,6 +130,7 @@ class Problem:
     gram: Array
     sigma: Array
     folds: tuple[tuple[int, ...], ...]
+    at_rest: Array
     widths: tuple[int, int] = (0, 0)
 
     @property
@@ -148,9 +154,12 @@ class Problem:
 
     def used(self, gram: Array) -> Array:
         """The columns of products (..., n, k, k) that are used: y, ``FAMILIES`` and the target."""
-        own = [self.free + k for k in chosen_terms(*self.widths)]
-        columns = np.array([*range(self.free), *own, gram.shape[-1] - 1])
-        return gram[..., columns[:, None], columns]
+        *own, left, left_load = (self.free + k for k in chosen_terms(*self.widths))
+        columns = np.array([*range(self.free), *own, gram.shape[-1] - 1, left, left_load])
+        found = gram[..., columns[:, None], columns]
+        for rows in (found, found.swapaxes(-1, -2)):
+            rows[..., self.free + LEAVES, :] += self.at_rest[:, None, None] * rows[..., LEFT_BY, :]
+        return found[..., : -len(AT_REST), : -len(AT_REST)]
 
     @cached_property
     def folded(self) -> tuple[Array, ...]:
@@ -196,14 +205,23 @@ class Problem:
 
     def coefficients(self, regression: Regression, x: Array) -> Array:
         """The coefficients of a joint's row, (n, base + terms); those of widths that are not used are 0."""
+        return self.with_terms(regression, self.inertial(x), self.terms(x), self.at_rest)
+
+    def with_terms(self, regression: Regression, inertial: Array, terms: Array, at_rest: Array) -> Array:
+        """The coefficients of rows for bodies (10 bodies,), terms (n, families), parts ``at_rest`` (n,)."""
         found = np.zeros((self.joints, regression.width - 2))
-        found[:, : regression.base] = regression.map @ self.inertial(x).ravel()
-        found[:, self.own_columns(regression)] = self.terms(x)
+        found[:, : regression.base] = regression.map @ inertial.ravel()
+        *own, left, left_load = (regression.base + k for k in chosen_terms(*self.widths))
+        found[:, own] = terms
+        coulomb, stribeck, load = terms[:, LEAVES].T
+        found[:, left], found[:, left_load] = at_rest * (coulomb + stribeck), at_rest * load
         return found
 
-    def own_columns(self, regression: Regression) -> list[int]:
-        """The columns of ``FAMILIES`` in a row of the regression."""
-        return [regression.base + k for k in chosen_terms(*self.widths)]
+    def own_terms(self, regression: Regression, Z: Array) -> Array:
+        """Of rows (N, n, width) the columns (N, n, families), each with what it leaves at rest."""
+        found = Z[..., [regression.base + k for k in chosen_terms(*self.widths)]]
+        found[..., LEAVES] += self.at_rest[:, None] * found[..., LEFT_BY]
+        return np.asarray(found[..., : -len(AT_REST)])
 
 
 def coordinates_gram(gram: Array, regression: Regression, nominal: Nominal) -> Array:
@@ -392,15 +410,16 @@ def bodies_at_bound(problem: Problem, x: Array) -> tuple[int, ...]:
 def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
     """The terms (n, families) where only those of a URDF are allowed.
 
-    The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction
-    are fitted again within the same bounds, with the same weak pull to the URDF. No constant is fitted beside
-    them, for a URDF has none: where a joint moves one way only, it would take the friction's place.
+    The bodies and rotors keep what was found; where a term beyond was chosen, or one stays at rest, viscous
+    and Coulomb friction are fitted again within the same bounds, with the same weak pull to the URDF. No
+    constant is fitted beside them, for a URDF has none: where a joint moves one way only, it would take the
+    friction's place.
     """
     plain = np.array([family in PLAIN for family in FAMILIES])
     found = np.where(plain, problem.terms(x), 0.0)
-    pair = [VISCOUS, COULOMB]
-    for j in np.flatnonzero((choice.active & ~plain).any(axis=1)):
-        G = problem.whole[j]
+    pair, whole = [VISCOUS, COULOMB], replace(problem, at_rest=np.zeros(problem.joints)).whole
+    for j in np.flatnonzero((choice.active & ~plain).any(axis=1) | (problem.at_rest > 0.0)):
+        G = whole[j]
         own = np.append(-x, 1.0)[problem.place(int(j))]  # (-x, 1) without any friction
         own[problem.free + 1 : -1] = 0.0
         at = [problem.free + f for f in pair]

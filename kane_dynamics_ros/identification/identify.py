@@ -6,7 +6,8 @@
    stand). Two more passes take the load from the estimate and weigh samples by their residuals (Huber),
    by stiction at rest, and not at all where the effort was clipped.
    Where residuals ask for coupled drives, ``coupling`` looks for them, and the passes are made again.
-3. ``choosing``: widths, terms and the weight of the URDF, by cross-validation over blocks of time, or bags.
+3. ``choosing``: widths, terms, what friction leaves at rest, and the weight of the URDF, by cross-validation
+   over blocks of time, or bags.
 4. ``fitting``: the estimate within the cones.
 5. ``judging``: a last pass judges it on data that were not fitted, and finds how sure it is.
 6. ``verdict``, ``writing``, ``urdf_text``: what to think of it, and the files.
@@ -77,7 +78,8 @@ class Found:
     ``gain`` (n,): effort per recorded unit, over what was given. ``weights``: each candidate of the URDF's
     weight, and its cross-validated error over the best one's. ``coulomb_velocity``: width of the smooth sign,
     ``stribeck_velocity`` (n,) [rad/s] or [m/s]. ``at_bound``: bodies that only the constraint keeps
-    consistent. ``coupling``: C (n, n) of the drives, whose terms and noise these are, or None.
+    consistent. ``at_rest`` (n,): as in ``Problem``. ``coupling``: C (n, n) of the drives, whose terms and
+    noise these are, or None.
     """
 
     nominal: Nominal
@@ -92,6 +94,7 @@ class Found:
     coulomb_velocity: float
     stribeck_velocity: Array
     at_bound: tuple[int, ...]
+    at_rest: Array
     coupling: Array | None = None
 
 
@@ -145,7 +148,7 @@ def identify(
         folds=choosing.folds_of(products.bag, fitted),
     )
     weight = settings.weight or choosing.choose_lambda(problem, choice)[0]
-    choice = choosing.choose_terms(problem, choice, weight)
+    problem, choice = choosing.choose_at_rest(problem, choice, weight)
     weight, compared = choosing.choose_lambda(problem, choice)
     weight = settings.weight or weight
     E = problem.equations(problem.whole)
@@ -176,9 +179,11 @@ def identify(
         stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.speeds,
         at_bound=fitting.bodies_at_bound(problem, x),
         coupling=regression.coupling,
+        at_rest=problem.at_rest,
     )
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
-    return Identified(found, certainty, result, regression.extent, tuple(notes_of(regression, problem.sigma)))
+    notes = tuple(notes_of(regression, problem.sigma, problem.at_rest))
+    return Identified(found, certainty, result, regression.extent, notes)
 
 
 def estimated(
@@ -271,6 +276,7 @@ def stage_of(
         gram / sigma[:, None, None] ** 2,
         sigma,
         tuple((k,) for k in range(len(folds))),
+        np.zeros(len(sigma)),
     )
     for number in range(ROUNDS):
         if number == ROUNDS - 1:
@@ -301,7 +307,7 @@ def stage_of(
     )
 
 
-def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
+def notes_of(regression: Regression, sigma: Array, at_rest: Array) -> Iterator[str]:
     """What was odd about the recordings, in words."""
     joints = regression.model.joint_names
     for track in regression.store.tracks:
@@ -329,3 +335,9 @@ def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
     unmeasured = [joints[j] for j in np.flatnonzero(~np.isfinite(sigma))]
     if unmeasured:
         yield f"the effort of {', '.join(unmeasured)} never changes: its rows were left out"
+    if at_rest.any():
+        some = ", ".join(joints[j] for j in np.flatnonzero(at_rest))
+        yield (
+            f"{some}: {100 * at_rest.max():.0f} % of dry friction stay at rest, in the direction of the last "
+            "motion; identified counts that, the node has no such term"
+        )

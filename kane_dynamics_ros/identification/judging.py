@@ -13,7 +13,13 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.fitting import ROTOR, Choice, Problem, Stage, reduced
-from kane_dynamics_ros.identification.regression import FAMILIES, Guess, Regression, row_step
+from kane_dynamics_ros.identification.regression import (
+    COULOMB_WIDTHS,
+    FAMILIES,
+    Guess,
+    Regression,
+    row_step,
+)
 from kane_dynamics_ros.replay.correlation import bartlett
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import low_pass
@@ -27,14 +33,16 @@ ALIKE = 0.01  # of a residual: the richer of two models that differ by less is t
 class Errors(NamedTuple):
     """Root mean squares (n,) [N m] or [N] of one part of the data: of the measured effort and of residuals.
 
-    ``nominal``: by the URDF; ``identified``: with every chosen term; ``plain``: with those that a URDF
-    carries; ``kept``: the identified bodies with the URDF's own friction and rotors.
+    ``nominal``: by the URDF; ``identified``: with every chosen term; ``momentary``: without what friction
+    leaves at rest of the motion before; ``plain``: with the terms that a URDF carries; ``kept``: the
+    identified bodies with the URDF's own friction and rotors.
     """
 
     samples: int
     effort: Array
     nominal: Array
     identified: Array
+    momentary: Array
     plain: Array
     kept: Array
 
@@ -42,6 +50,29 @@ class Errors(NamedTuple):
         """RMS of a residual over all joints, over the RMS of the effort."""
         power = float((self.effort**2).sum())
         return float(np.sqrt((residual**2).sum() / power)) if power else 0.0
+
+
+class Standing(NamedTuple):
+    """Of data that were not fitted, where each joint stands and where it moves: (2, n) each.
+
+    ``share`` of the time; root mean squares of the ``effort`` and of the ``residual`` with every chosen term.
+    """
+
+    share: Array
+    effort: Array
+    residual: Array
+
+    @property
+    def moving(self) -> float:
+        """RMS of the residual over all joints while they move, over the RMS of their effort then."""
+        power, left = (float((self.share[1] * each[1] ** 2).sum()) for each in (self.effort, self.residual))
+        return float(np.sqrt(left / power)) if power else 0.0
+
+    @property
+    def at_rest(self) -> Array:
+        """The part of each joint's residual, in power, that is left while it stands: (n,)."""
+        powers = self.share * self.residual**2
+        return np.asarray(powers[0] / np.maximum(powers.sum(axis=0), 1e-300))
 
 
 class Curves(NamedTuple):
@@ -73,6 +104,7 @@ class Judged:
 
     fitted: Errors
     held: Errors
+    standing: Standing
     curves: Curves
     scores: Array
     seconds: tuple[float, float]
@@ -93,17 +125,19 @@ class Judged:
 class Written(NamedTuple):
     """The terms (n, families) that go into files: ``urdf`` the URDF's, ``node`` its parameters'.
 
-    ``node_errors`` (n,): root mean squares of the residuals with the latter, on data that were not fitted.
+    ``urdf_errors`` and ``node_errors`` (n,): root mean squares of the residuals with each, on data that were
+    not fitted.
     """
 
     urdf: Array
     node: Array
+    urdf_errors: Array
     node_errors: Array
 
 
 def written_terms(held: Errors, solution: Array, plain: Array, nominal: Array) -> Written:
     """Of each joint the richest terms that are no worse than poorer ones on data that were not fitted."""
-    errors = np.stack([held.identified, held.plain, held.kept])
+    errors = np.stack([held.momentary, held.plain, held.kept])
     terms = np.stack([solution, plain, nominal])
     joints = np.arange(len(solution))
 
@@ -111,8 +145,8 @@ def written_terms(held: Errors, solution: Array, plain: Array, nominal: Array) -
         good = errors[first:] <= (1.0 + ALIKE) * errors[first:].min(axis=0)
         return np.asarray(first + np.argmax(good, axis=0))
 
-    node = chosen(0)
-    return Written(terms[chosen(1), joints], terms[node, joints], errors[node, joints])
+    places = [(each, joints) for each in (chosen(1), chosen(0))]
+    return Written(*(terms[each] for each in places), *(errors[each] for each in places))
 
 
 # The last pass
@@ -126,18 +160,18 @@ def judged(
     fitted (bags * blocks,): the blocks that were fitted; ``terms``: identified, plain, nominal; ``guess``:
     with the identified bodies and coefficients. Memory does not grow with the bags.
     """
-    base, n, own = regression.base, problem.joints, problem.own_columns(regression)
+    base, n, none = regression.base, problem.joints, np.zeros(problem.joints)
     inertial = problem.nominal.inertial.copy()
     if any(regression.loaded) and problem.nominal.load_mass is None:
         inertial[-1] = 0.0  # it is only a place to start from
-    nominal = np.zeros((n, regression.width - 2))
-    nominal[:, :base], nominal[:, own] = regression.map @ inertial.ravel(), problem.nominal.terms
-    models = [nominal, *(np.array(guess.coefficients) for _ in terms)]
-    for model, each in zip(models[1:], terms, strict=True):
-        model[:, own] = each
+    models = [problem.with_terms(regression, inertial, problem.nominal.terms, none)]
+    for each, left in zip((terms[0], *terms), (problem.at_rest, none, none, none), strict=True):
+        models.append(problem.with_terms(regression, guess.inertial, each, left))
+    nominal = models[0]
     rigid = [model[:, :base] for model in (nominal, models[1], models[1] - nominal)]
     rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros(3)
     powers = np.zeros((2, 1 + len(models), n))  # fitted, held; effort, residuals
+    by_speed = np.zeros((3, 2, n))  # samples, power of effort and residual; where joints stand, and move
     scores = np.zeros((problem.size, problem.size))
     to_y = regression.map @ problem.basis
     curves: list[Curves] = []
@@ -152,6 +186,10 @@ def judged(
             good = chosen[:, None] & regression.good(rows)
             powers[part] += [(np.where(good, each, 0.0) ** 2).sum(axis=0) for each in (measured, *residuals)]
             counts[part] += int(chosen.sum())
+        stands = np.abs(rows.qd) < COULOMB_WIDTHS[0]
+        for k, alike in enumerate((good & stands, good & ~stands)):  # of those that were not fitted
+            columns = np.ones_like(measured), measured, residuals[1]
+            by_speed[:, k] += [(np.where(alike, each, 0.0) ** 2).sum(axis=0) for each in columns]
         for k, each in enumerate(rigid):
             rigid_powers[k] += float((np.einsum("tjb,jb->tj", rows.Z[..., :base], each) ** 2).sum())
         if len(measured) > 1:  # of efforts that lag by d, d times their slope is missing
@@ -161,9 +199,9 @@ def judged(
         # scores: residuals in units of their variance, 0 where they were not fitted, times their columns
         weighted = np.where(held[:, None], 0.0, weight * drives / problem.sigma**2)
         by_body = np.einsum("tj,tjb->tb", weighted, rows.Z[..., :base]) @ to_y
-        by_term = (weighted[..., None] * rows.Z[..., own]).reshape(len(weighted), -1)
+        by_term = (weighted[..., None] * problem.own_terms(regression, rows.Z)).reshape(len(weighted), -1)
         scores += bartlett(np.concatenate([by_body, by_term], axis=1), lags)
-        friction = np.einsum("tjk,jk->tj", rows.Z[some][..., own[1:]], terms[0][:, 1:])
+        friction = np.einsum("tjk,jk->tj", rows.Z[some][..., base + 1 : -2], models[1][:, base + 1 :])
         curves.append(
             Curves(
                 bag=np.full(len(measured[some]), bag),
@@ -180,11 +218,14 @@ def judged(
         Errors(int(count), *np.sqrt(power / max(int(count), 1)))
         for power, count in zip(powers, counts, strict=True)
     )
+    samples = np.maximum(by_speed[0], 1.0)
+    share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
     product, slopes, power = np.maximum(timing, [-np.inf, 1e-300, 1e-300]).tolist()
     return Judged(
         fitted=fit,
         held=held_out,
+        standing=Standing(share, *np.sqrt(by_speed[1:] / samples)),
         curves=Curves(*(np.concatenate(each) for each in zip(*curves, strict=True))),
         scores=scores,
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),

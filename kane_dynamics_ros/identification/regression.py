@@ -43,7 +43,11 @@ FAMILIES = (
     *("rotor", "viscous", "offset", "coulomb", "load", "stribeck"),
     *("coulomb_asymmetry", "viscous_asymmetry", "square_root"),
 )
-WITH_SIGN = ("coulomb", "load", "stribeck", "coulomb_asymmetry")
+AT_REST = ("at_rest", "load_at_rest")  # what those ``LEAVES`` may leave at rest, in the direction of before
+LEAVES = np.array([FAMILIES.index(family) for family in ("coulomb", "stribeck", "load")])
+LEFT_BY = np.array([-2, -2, -1])  # by which of ``AT_REST``, counted from the end
+WITH_SIGN = ("coulomb", "load", "stribeck", "coulomb_asymmetry", *AT_REST)
+BY_LOAD = ("load", "load_at_rest")
 SIMPLE = 3  # families, the first ones, that are filtered at the analysis rate
 COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-time model's default
 STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
@@ -82,26 +86,35 @@ class Term(NamedTuple):
 
 TERMS = tuple(
     Term(family, width, rise)
-    for family in FAMILIES
+    for family in (*FAMILIES, *AT_REST)
     for width in (range(len(COULOMB_WIDTHS)) if family in WITH_SIGN else (None,))
     for rise in (range(len(STRIBECK_WIDTHS)) if family == "stribeck" else (None,))
 )
 
 
-LOADS = np.array([k for k, term in enumerate(TERMS) if term.family == "load"])  # which the guess changes
-OTHERS = np.array([k for k, term in enumerate(TERMS) if term.family != "load" and k >= SIMPLE])
+LOADS = np.array([k for k, term in enumerate(TERMS) if term.family in BY_LOAD])  # which the guess changes
+OTHERS = np.array([k for k, term in enumerate(TERMS) if term.family not in BY_LOAD and k >= SIMPLE])
 
 
-def load_columns(values: Array) -> list[Array]:
-    """The terms ``LOADS`` at speeds and loads (N, 2 n)."""
+def load_columns(values: Array, before: Array) -> list[Array]:
+    """The terms ``LOADS`` at speeds and loads (N, 2 n); ``before`` (widths, n): as ``signed_terms``."""
     qd, load = np.hsplit(values, 2)
-    return [friction.smooth_sign(qd, width) * load for width in COULOMB_WIDTHS]
+    signs = [friction.smooth_sign(qd, width) for width in COULOMB_WIDTHS]
+    return [sign * load for sign in [*signs, *signs_at_rest(qd, before)]]
+
+
+def signs_at_rest(qd: Array, before: Array) -> list[Array]:
+    """For each width the part of the sign that speeds (N, n) leave to the direction of before."""
+    return [
+        (1.0 - np.abs(friction.smooth_sign(qd, width))) * friction.last_direction(qd, width, own)
+        for width, own in zip(COULOMB_WIDTHS, before, strict=True)
+    ]
 
 
 def chosen_terms(width: int, rise: int) -> list[int]:
-    """The places in ``TERMS`` of one column for each of ``FAMILIES``, in their order.
+    """The places in ``TERMS`` of one column for each of ``FAMILIES`` and ``AT_REST``, in their order.
 
-    >>> [TERMS[k].family for k in chosen_terms(0, 2)] == list(FAMILIES)
+    >>> [TERMS[k].family for k in chosen_terms(0, 2)] == [*FAMILIES, *AT_REST]
     True
     """
     return [k for k, term in enumerate(TERMS) if term.width in (None, width) and term.rise in (None, rise)]
@@ -245,6 +258,7 @@ class Regression:
         What no guess changes is computed once, and kept in the store's file.
         """
         track = self.store.tracks[bag].wide if wide else self.store.tracks[bag]
+        before = np.zeros((len(COULOMB_WIDTHS), self.joints))
         for number, piece in enumerate(self.store.pieces(track, WINDOW) if track else ()):
             if number % self.every:
                 continue
@@ -260,7 +274,7 @@ class Regression:
             inside = slice(piece.edge, len(qd) - piece.edge, row_step(piece.rate, piece.cutoff))
             place = self._places.get((bag, wide, number))
             if place is None:
-                fixed = self._fixed(piece, Y, bag)[inside]
+                fixed = self._fixed(piece, Y, bag, before)[inside]
                 if self._again:
                     self._places[bag, wide, number] = self.store.keep(fixed), fixed.shape
             else:
@@ -271,11 +285,14 @@ class Regression:
             if self.loaded[bag]:
                 rigid += at_tip @ guess.inertial[-10:]
             both = np.concatenate([qd, np.abs(rigid)], axis=1)
-            Z[..., self.base + LOADS] = signed_terms(piece, both, load_columns)[inside]
+            Z[..., self.base + LOADS] = signed_terms(piece, both, load_columns, before)[inside]
             Z[..., -1] = guess.gain * piece.effort[inside]
+            overlap = len(qd) - 2 * piece.edge
+            pairs = zip(COULOMB_WIDTHS, before, strict=True)
+            before = np.stack([friction.last_direction(qd[:overlap], *pair)[-1] for pair in pairs])
             yield Rows(piece.time[inside], Z, of_joints[inside], piece.usable[inside], resting)
 
-    def _fixed(self, piece: Piece, Y: Array, bag: int) -> Array:
+    def _fixed(self, piece: Piece, Y: Array, bag: int, before: Array) -> Array:
         """Rows (N, n, width), filtered, without load and effort; then the part of the time at rest."""
         (N, n), own, base = piece.q.shape, self.own, self.base
         at_tip = Y[..., tip_columns(self.model)]
@@ -292,10 +309,10 @@ class Regression:
         chosen = np.flatnonzero(felt.ravel())
         filtered = np.zeros_like(Z)
         filtered.reshape(N, -1)[:, chosen] = low_pass(Z.reshape(N, -1)[:, chosen], piece.rate, piece.cutoff)
-        filtered[..., base + OTHERS] = signed_terms(piece, piece.qd, self._other_columns)
+        filtered[..., base + OTHERS] = signed_terms(piece, piece.qd, self._other_columns, before)
         return filtered
 
-    def _other_columns(self, qd: Array) -> list[Array]:
+    def _other_columns(self, qd: Array, before: Array) -> list[Array]:
         """The terms ``OTHERS`` at speeds (N, n)."""
         speed = np.where(self.speeds > 0.0, self.speeds, 1.0)
         rises = [friction.rise(qd, share * speed) for share in STRIBECK_WIDTHS]
@@ -304,7 +321,7 @@ class Regression:
             *signs,
             *(sign * rise for sign in signs for rise in rises),
             *(np.abs(sign) for sign in signs),
-            *(np.abs(qd), friction.signed_root(qd)),
+            *(np.abs(qd), friction.signed_root(qd), *signs_at_rest(qd, before)),
         ]
 
     def block_of(self, bag: int, time: Array) -> NDArray[np.intp]:
@@ -336,19 +353,21 @@ class Regression:
         return Products(gram, count, np.repeat(np.arange(bags), self.blocks))
 
 
-def signed_terms(piece: Piece, values: Array, columns: Callable[[Array], list[Array]]) -> Array:
+def signed_terms(
+    piece: Piece, values: Array, columns: Callable[[Array, Array], list[Array]], before: Array
+) -> Array:
     """Terms that change with the direction of the speed, and those of its size, filtered: (N, n, terms).
 
     The sign turns within milliseconds, faster than samples follow each other after decimation. So what the
     ``columns`` are computed from (N, ...), which is smooth, is interpolated back to the recorded rate, or
     ``FINER`` times the rate where that is less, and the terms are decimated and filtered as the measured
-    effort was.
+    effort was. ``before`` (widths, n): the directions of before.
     """
     N = len(values)
     finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
     if finer > 1:
         values = CubicSpline(np.arange(N), values)(np.arange(finer * N) / finer)
-    found = columns(values)
+    found = columns(values, before)
     filtered = low_pass(decimated(np.concatenate(found, axis=1), finer), piece.rate, piece.cutoff)
     return np.asarray(filtered.reshape(N, len(found), -1).swapaxes(1, 2))
 

@@ -18,6 +18,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.recordings import MotionStore
+from kane_dynamics_ros.identification.regression import LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import named
@@ -39,6 +40,8 @@ LIMITING = 0.3  # share of a residual that is worth a word
 LATE = 2.0  # recorded samples by which efforts lag
 BINS = 10  # of the joint's own speed
 OVERFITTED = 1.5  # residual on other data over that on the fitted
+MOSTLY, EXCEEDS = 0.5, 1.5  # of a residual's power while a joint stands; over that while it moves
+PART_OF_BAND = 0.1  # of stiction, below which a residual at rest is something else
 
 
 class Sentence(NamedTuple):
@@ -72,6 +75,10 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
         f"(with the URDF {before:.3g} %)"
     )
+    standing = result.judged.standing
+    at_rest = float(held.identified**2 @ (standing.at_rest * mostly_at_rest(result)))
+    if at_rest > MOSTLY * float((held.identified**2).sum()):
+        figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
     figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
@@ -161,15 +168,21 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     effort, nominal, identified = (float(x[j]) for x in (held.effort, held.nominal, held.identified))
     if not np.isfinite(result.found.sigma[j]):
         return Sentence("unmeasured", f"{name}: its effort never changes; it stays as the URDF says")
+    written = result.found.written
+    urdf, node = float(written.urdf_errors[j]), float(written.node_errors[j])
     figures = f"{identified:.3g} of {effort:.3g} {unit} remain, with the URDF {nominal:.3g}"
+    if node < BETTER * identified:  # fewer terms are written than were found
+        figures += f", with what is written for the node {node:.3g}"
     limit = limited_by(result, store, model, j)
     reason = f"; {limit}" if limit else ""
     if result.extent.speeds[j] < STANDS:
         return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
-    node = float(result.found.written.node_errors[j])
-    if max(identified, node) > WORSE * nominal:
+    if max(urdf, node) > WORSE * nominal:  # what goes to the user, by either way
         return Sentence("worse", f"{name} is worse than with the URDF: {figures}{reason}")
-    if identified > BETTER * nominal:
+    if identified > WORSE * nominal:
+        worse = f"{name}: its terms are worse than the URDF's, and not written"
+        return Sentence("not_written", f"{worse}: {figures}{reason}")
+    if min(identified, node) > BETTER * nominal:
         return Sentence("no_better", f"{name} is no better than with the URDF: {figures}{reason}")
     return Sentence("better", f"{name}: {figures}{reason}")
 
@@ -178,8 +191,16 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     """What most of a joint's residual is, in words; nothing where no one thing stands out."""
     curves, held, fitted = result.judged.curves, result.judged.held, result.judged.fitted
     left = (curves.measured - curves.identified)[curves.held, j]
+    unit = "N" if model.joints[j].kind == "prismatic" else "N m"
     speed = curves.qd[curves.held]
     power = float(held.identified[j] ** 2)
+    if mostly_at_rest(result)[j]:
+        standing = result.judged.standing
+        return (
+            f"mostly at rest: {100 * standing.at_rest[j]:.0f} % of it while the joint stands, where stiction "
+            f"may be anywhere within ±{stiction(result)[j]:.3g} {unit}; {standing.residual[1, j]:.3g} {unit} "
+            "while it moves"
+        )
     if not power > 0.0 or len(left) < 20 * BINS:
         return ""
     noise = max(float(track.effort_noise[j]) for track in store.tracks) * abs(float(result.found.gain[j]))
@@ -200,6 +221,22 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     if held.identified[j] > OVERFITTED * fitted.identified[j]:
         return f"{fitted.identified[j]:.3g} on the fitted data: too little motion"
     return ""
+
+
+def mostly_at_rest(result: Identified) -> Array:
+    """Whether most of a joint's residual is what stiction may be while it stands: (n,)."""
+    standing, band = result.judged.standing, stiction(result)
+    still, moving = standing.residual
+    of_stiction = (still > EXCEEDS * moving) & (still > PART_OF_BAND * band) & (band > 0.0)
+    return np.asarray((standing.at_rest > MOSTLY) & of_stiction)
+
+
+def stiction(result: Identified) -> Array:
+    """What dry friction can hold at each joint, under its usual load: (n,)."""
+    terms = result.found.terms
+    coulomb, stribeck, load = terms[:, LEAVES].T
+    level = np.maximum(coulomb + stribeck, 0.0) + load * result.judged.held.effort
+    return np.asarray(level if result.found.coupling is None else level @ np.abs(result.found.coupling))
 
 
 def _share(columns: Array, values: Array) -> float:

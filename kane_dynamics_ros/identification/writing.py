@@ -14,7 +14,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.friction import BEYOND, Beyond, smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
-from kane_dynamics_ros.identification.judging import PARAMETERS, Errors
+from kane_dynamics_ros.identification.judging import PARAMETERS, Errors, Standing
 from kane_dynamics_ros.identification.recordings import Track
 from kane_dynamics_ros.identification.regression import FAMILIES
 from kane_dynamics_ros.identification.verdict import Verdict
@@ -124,7 +124,7 @@ def as_data(result: Result) -> dict[str, Any]:
         "seconds_held_out": judged.seconds[1],
         "residual": {
             "fitted": _errors(judged.fitted, joints, judged.fitted.plain),
-            "held_out": _errors(judged.held, joints, found.written.node_errors),
+            "held_out": _errors(judged.held, joints, found.written.node_errors, judged.standing),
             "effort_lag": dict(zip(("seconds", "share"), judged.lag, strict=True)),
             "at_other_cutoffs": [{"cutoff": cutoff, "relative": part} for cutoff, part in judged.bands],
         },
@@ -169,14 +169,20 @@ def records(keys: Sequence[str], *columns: Iterable[Any]) -> list[dict[str, Any]
     return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _errors(errors: Errors, joints: Sequence[str], node: Array) -> dict[str, Any]:
+def _errors(
+    errors: Errors, joints: Sequence[str], node: Array, standing: Standing | None = None
+) -> dict[str, Any]:
     residuals = {"urdf": errors.nominal, "identified": errors.identified, "urdf_and_node": node}
-    keys = ("name", "effort_rms", *(f"{name}_rms" for name in residuals))
-    return {
-        "samples": errors.samples,
-        "relative": {name: errors.relative(each) for name, each in residuals.items()},
-        "joints": records(keys, joints, errors.effort, *residuals.values()),
-    }
+    relative = {name: errors.relative(each) for name, each in residuals.items()}
+    columns = {"effort": errors.effort, **residuals}
+    if standing is not None:
+        relative["identified_moving"] = standing.moving
+        columns |= {"identified_at_rest": standing.residual[0], "identified_moving": standing.residual[1]}
+    found = records(("name", *(f"{name}_rms" for name in columns)), joints, *columns.values())
+    if standing is not None:
+        for each, part in zip(found, standing.at_rest, strict=True):
+            each["share_at_rest"] = part
+    return {"samples": errors.samples, "relative": relative, "joints": found}
 
 
 def _joint(result: Result, j: int) -> dict[str, Any]:
@@ -198,6 +204,7 @@ def _joint(result: Result, j: int) -> dict[str, Any]:
             result.units[j],
         ),
         "stribeck_velocity": found.stribeck_velocity[j],
+        "friction_left_at_rest": found.at_rest[j],
     }
 
 
@@ -279,17 +286,20 @@ def verdict_lines(result: Result, beside: Sequence[str] = ()) -> Iterator[str]:
 def _table(result: Result) -> Iterator[str]:
     """Effort, residuals on held-out data and fitted terms of each joint; words flush left."""
     held, found = result.identified.judged.held, result.identified.found
-    residuals = held.nominal, held.identified, found.written.node_errors
+    standing = result.identified.judged.standing
+    residuals = held.nominal, held.identified, standing.residual[1], found.written.node_errors
     rows: list[tuple[str, ...]] = [
-        ("joint", "effort", "URDF", "identified", "URDF and node", "unit", "fitted terms")
+        ("joint", "effort", "URDF", "identified", "moving", "URDF and node", "unit", "fitted terms")
     ]
     for j, joint in enumerate(result.model.joint_names):
         active = found.choice.active[j]
         names = [COEFFICIENTS[family] for f, family in enumerate(FAMILIES) if active[f]]
         figures = (f"{x[j]:.4g}" for x in (held.effort, *residuals))
         rows.append((joint, *figures, result.units[j][2], ", ".join(names) or "none"))
-    rows.append(("all joints, relative", "", *(f"{100 * held.relative(x):.2f} %" for x in residuals), "", ""))
-    yield from aligned(rows, left={0, 5, 6})
+    before, after, _, node = map(held.relative, residuals)
+    whole = (f"{100 * part:.2f} %" for part in (before, after, standing.moving, node))
+    rows.append(("all joints, relative", "", *whole, "", ""))
+    yield from aligned(rows, left={0, 6, 7})
 
 
 # ``report.html``

@@ -41,7 +41,8 @@ def problem(tmp_path_factory):
         guess = Guess(known.inertial.ravel(), known.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
         gram = coordinates_gram(regression.accumulated(guess).gram, regression, known)
     sigma = np.linspace(0.1, 0.5, N)
-    return Problem(known, Constraints(), known.bodies(), gram / sigma[:, None, None] ** 2, sigma, FOLDS)
+    scaled = gram / sigma[:, None, None] ** 2
+    return Problem(known, Constraints(), known.bodies(), scaled, sigma, FOLDS, np.zeros(N))
 
 
 def whole(problem):
@@ -106,7 +107,7 @@ def one_body(pull):
     ball = np.array([[1.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1]])
     known = Nominal(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
     own = (bodies.body_at(ball[0], 1.0),)
-    return Problem(known, Constraints(), own, gram, np.ones(1), ((0,),))
+    return Problem(known, Constraints(), own, gram, np.ones(1), ((0,),), np.zeros(1))
 
 
 def test_the_nearest_consistent_body_is_scipys():

@@ -9,6 +9,7 @@ import yaml
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.friction import last_direction
 
 
 def identified(tmp_path, urdf, bag, *words):
@@ -259,16 +260,30 @@ def test_efforts_that_no_arm_makes(tmp_path):
 
 
 def test_a_joint_that_gets_worse_is_named(tmp_path):
-    """The last third has another friction on the second joint than what was fitted."""
+    """In the last third the second link is what the URDF says; what was fitted was twice as heavy."""
     motion = two_links.harmonics()
-    tau = truth(motion)
-    early = two_links.times() < 38.0
-    tau[:, 1] = np.where(early, tau[:, 1] + 6.0 * np.tanh(motion[1][:, 1] / 0.01), tau[:, 1])
+    early = (two_links.times() < 38.0)[:, None] * [False, True]
+    tau = truth(motion) + early * two_links.rigid(motion)
     bag = two_links.bag(tmp_path / "bag", motion, tau)
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path, 0.3, 0.5), bag)
     assert code == 1
     assert "worse" in codes(data)
     assert [each["code"] for each in data["verdict"]["joints"]][1] == "worse"
+
+
+def test_friction_that_is_worse_than_the_urdfs_is_not_written_and_condemns_nothing(tmp_path):
+    """The last third has another friction on the second joint than what was fitted: the URDF's."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    early = two_links.times() < 38.0
+    tau[:, 1] = np.where(early, tau[:, 1] + 0.2 * np.tanh(motion[1][:, 1] / 0.01), tau[:, 1])
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path, 0.3, 0.5), bag)
+    assert (code, codes(data)) == (0, set())
+    assert data["verdict"]["joints"][1]["code"] == "not_written"
+    assert parameters["friction"]["coulomb"][1] == 0.5
+    joint = data["residual"]["held_out"]["joints"][1]
+    assert joint["identified_rms"] > 2.0 * joint["urdf_rms"] > 1.9 * joint["urdf_and_node_rms"]
 
 
 def test_a_good_recording_is_usable_and_says_at_which_frequencies(tmp_path):
@@ -310,3 +325,46 @@ def test_a_missing_bag_to_validate_is_told_before_bags_are_read(tmp_path, capsys
     (tmp_path / "also_missing").mkdir()
     assert main([*words, "--urdf", str(two_links.urdf(tmp_path)), "-o", str(tmp_path / "out")]) == 2
     assert str(tmp_path / "missing") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("left", [0.0, 0.5])
+def test_friction_that_stays_at_rest_is_found_and_no_other(tmp_path, left):
+    """Coulomb friction of which a part stays in the direction of the last motion while a joint stands.
+
+    Noise of 0.05 N m, filtered, is left with that part, at rest as in motion. The node, which does not
+    remember a direction, keeps the residual of before.
+    """
+    motion = two_links.pauses()
+    sign = np.tanh(motion[1] / 0.01)
+    stays = left * (1.0 - np.abs(sign)) * last_direction(motion[1], 0.01)
+    tau = two_links.rigid(motion) + 2.0 * (sign + stays) + 0.3 * motion[1]
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    held = data["residual"]["held_out"]
+    assert code == 0
+    assert [joint["friction_left_at_rest"] for joint in data["joints"]] == [left, left]
+    assert parameters["friction"]["coulomb"] == pytest.approx([2.0, 2.0], abs=0.05)
+    assert all(joint["identified_rms"] < 0.05 for joint in held["joints"])
+    node = [joint["urdf_and_node_rms"] / np.sqrt(0.5) for joint in held["joints"]]
+    assert node == pytest.approx([2.0 * left] * 2, rel=0.1, abs=0.05)
+    assert not any("at rest" in joint["sentence"] for joint in data["verdict"]["joints"])
+
+
+def test_what_remains_at_rest_is_told_apart_from_what_remains_in_motion(tmp_path):
+    """A joint that stands holds anything within its stiction: in one pause this, in the next one that."""
+    motion = two_links.pauses()
+    sign = np.tanh(motion[1] / 0.01)
+    anything = np.random.default_rng(1).uniform(-2.0, 2.0, (20, 2))[(two_links.times() / 3.0).astype(int)]
+    tau = two_links.rigid(motion) + 2.0 * sign + (1.0 - np.abs(sign)) * anything
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    held = data["residual"]["held_out"]
+    assert code == 0
+    for joint, sentence in zip(held["joints"], data["verdict"]["joints"], strict=True):
+        assert joint["share_at_rest"] > 0.9
+        assert joint["identified_moving_rms"] < 0.15 < 0.5 < joint["identified_at_rest_rms"]
+        assert "mostly at rest" in sentence["sentence"]
+        band = float(sentence["sentence"].split("within ±")[1].split()[0])
+        assert band == pytest.approx(2.0, abs=0.05)
+    assert held["relative"]["identified_moving"] < 0.2 * held["relative"]["identified"]
+    assert "mostly at rest" in data["verdict"]["sentence"]

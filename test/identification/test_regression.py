@@ -25,7 +25,7 @@ def regression_of(store, blocks=12):
 def coefficients(regression, truth):
     rows = np.zeros((N, regression.width - 2))
     rows[:, : regression.base] = regression.map @ truth.inertial.ravel()
-    columns = dict(zip(FAMILIES, chosen_terms(0, 0), strict=True))
+    columns = dict(zip(FAMILIES, chosen_terms(0, 0)[: len(FAMILIES)], strict=True))
     for name, values in (("rotor", truth.rotor), ("viscous", truth.viscous), ("coulomb", truth.coulomb)):
         rows[:, regression.base + columns[name]] = values
     return rows

@@ -48,6 +48,20 @@ def one_way() -> Motion:
     )
 
 
+def pauses(seed: int = 5) -> Motion:
+    """A move of 1.5 s along a polynomial of fifth order and 1.5 s of rest, again and again."""
+    random = np.random.default_rng(seed)
+    since, move = np.modf(times() / 3.0)
+    s = np.clip(2.0 * since, 0.0, 1.0)[:, None]
+    points = random.uniform(-1.0, 1.0, (int(move[-1]) + 2, 2))
+    start, step = points[move.astype(int)], np.diff(points, axis=0)[move.astype(int)]
+    return (
+        start + step * (10 * s**3 - 15 * s**4 + 6 * s**5),
+        step * (30 * s**2 - 60 * s**3 + 30 * s**4) / 1.5,
+        step * (60 * s - 180 * s**2 + 120 * s**3) / 1.5**2,
+    )
+
+
 def rigid(motion: Motion) -> Array:
     """Pinocchio's efforts without friction, (N, 2)."""
     arm = pinocchio.buildModelFromXML(URDF.format(dynamics=""))
