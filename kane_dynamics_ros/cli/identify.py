@@ -65,6 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # what is known of the arm and its efforts
     text = "N m or N a recorded unit, for efforts in ampere or per cent"
     add("--effort-scale", action="append", default=[], metavar="[JOINT=]X", help=text)
+    text = "by which the recorded efforts are later than the positions of their stamps [s]; default: 0"
+    add("--effort-delay", default="0", metavar="S", help=text)
     text = (
         "the drive of JOINT turns with OTHER, too, by X for each rad or m of it, as in many wrists; none: no "
         "drive does; default: such couplings are looked for"
@@ -209,9 +211,12 @@ def read(
     if arguments.payload and C is not None and not arguments.motor_efforts:
         needed = "with --couple the gains are those of the drives: give --motor-efforts, too"
         raise cli.unusable("--payload", arguments.payload[0], needed)
+    delay = cli.number_in(arguments.effort_delay)
+    if math.isnan(delay):
+        raise cli.unusable("--effort-delay", arguments.effort_delay, "give a number of seconds")
     same = (model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
     drives = C if arguments.motor_efforts else None
-    requests = [Request(bag, names, *same, drives) for bag in bags]
+    requests = [Request(bag, names, *same, drives, delay) for bag in bags]
     many = len(bags) > 1 and (arguments.jobs > 1 or arguments.dask is not None)
     with executor(arguments.jobs, arguments.dask) if many else nullcontext() as pool:
         store = read_bags(requests, pool, progress.advance)

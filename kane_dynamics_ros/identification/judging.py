@@ -99,7 +99,8 @@ class Judged:
     the last part of the data that were not fitted. ``changed``: the change of the rigid bodies' effort
     from the URDF to what was identified, over the larger of both, root mean squares over all joints and data.
     ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
-    part of the residuals' power, in units of each joint's noise, that it takes away.
+    part of the residuals' power, in units of each joint's noise, that it takes away. ``nominal_lag``: that
+    of the nominal model, and the power that it then leaves, over what the identified one leaves now.
     """
 
     fitted: Errors
@@ -111,6 +112,7 @@ class Judged:
     bands: tuple[tuple[float, float], ...]
     changed: float
     lag: tuple[float, float]
+    nominal_lag: tuple[float, float]
 
     def with_nominal(self, other: "Judged") -> "Judged":
         """The same with what the nominal model leaves as another judges it."""
@@ -119,6 +121,7 @@ class Judged:
             fitted=self.fitted._replace(nominal=other.fitted.nominal),
             held=self.held._replace(nominal=other.held.nominal),
             curves=self.curves._replace(nominal=other.curves.nominal),
+            nominal_lag=other.nominal_lag,
         )
 
 
@@ -169,7 +172,7 @@ def judged(
         models.append(problem.with_terms(regression, guess.inertial, each, left))
     nominal = models[0]
     rigid = [model[:, :base] for model in (nominal, models[1], models[1] - nominal)]
-    rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros(3)
+    rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros((2, 3))
     powers = np.zeros((2, 1 + len(models), n))  # fitted, held; effort, residuals
     by_speed = np.zeros((3, 2, n))  # samples, power of effort and residual; where joints stand, and move
     scores = np.zeros((problem.size, problem.size))
@@ -193,9 +196,10 @@ def judged(
         for k, each in enumerate(rigid):
             rigid_powers[k] += float((np.einsum("tjb,jb->tj", rows.Z[..., :base], each) ** 2).sum())
         if len(measured) > 1:  # of efforts that lag by d, d times their slope is missing
-            left, slope = drives, np.gradient(rows.Z[..., -1] - drives, rows.time, axis=0)
             counted = (rows.usable > 0) / problem.sigma**2
-            timing += [float((counted * each).sum()) for each in (-left * slope, slope**2, left**2)]
+            for k, left in enumerate((drives, of_drives[1])):
+                slope = np.gradient(rows.Z[..., -1] - left, rows.time, axis=0)
+                timing[k] += [float((counted * each).sum()) for each in (-left * slope, slope**2, left**2)]
         # scores: residuals in units of their variance, 0 where they were not fitted, times their columns
         weighted = np.where(held[:, None], 0.0, weight * drives / problem.sigma**2)
         by_body = np.einsum("tj,tjb->tb", weighted, rows.Z[..., :base]) @ to_y
@@ -221,7 +225,8 @@ def judged(
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
-    product, slopes, power = np.maximum(timing, [-np.inf, 1e-300, 1e-300]).tolist()
+    product, slopes, power = np.maximum(timing, [-np.inf, 1e-300, 1e-300]).T
+    delays, taken = product / slopes, product**2 / slopes
     return Judged(
         fitted=fit,
         held=held_out,
@@ -231,7 +236,8 @@ def judged(
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),
         bands=_bands(regression, fitted, guess),
         changed=float(np.sqrt(change / max(whole))) if max(whole) > 0.0 else 0.0,
-        lag=(product / slopes, product**2 / slopes / power),
+        lag=(float(delays[0]), float(taken[0] / power[0])),
+        nominal_lag=(float(delays[1]), float((power[1] - taken[1]) / power[0])),
     )
 
 

@@ -82,6 +82,7 @@ class Request:
     limits: tuple[float, ...]  # largest effort [N m] or [N], infinite where unknown
     sliding: tuple[str, ...] = ()  # joints (of ``joints``) whose position is no angle
     drives: Array | None = None  # C (n, n) where the efforts are those of drives that turn at C qd
+    delay: float = 0.0  # [s] by which efforts are stamped too late
 
 
 @dataclass
@@ -90,8 +91,8 @@ class Track:
 
     From its first message, ``seconds`` to its last sample and ``recorded`` to its last message [s].
     ``effort_noise`` (n,): standard deviation of the white noise that is left of each joint's effort below the
-    cut-off. ``wide``: the last part of the bag once more, filtered at twice the cut-off, where the rate
-    allows it.
+    cut-off; ``effort_step`` (n,): the smallest difference of its values. ``wide``: the last part of the bag
+    once more, filtered at twice the cut-off, where the rate allows it.
     """
 
     bag: Path
@@ -109,6 +110,7 @@ class Track:
     damages: tuple[str, ...] = ()
     effort_noise: Array = field(default_factory=lambda: np.zeros(0))
     places: list[tuple[int, int, int]] = field(default_factory=list)  # offset in the file, samples, edge
+    effort_step: Array = field(default_factory=lambda: np.zeros(0))
     wide: "Track | None" = None
 
     @property
@@ -229,6 +231,8 @@ def read_pieces(
                 densities = noise_densities(states)
                 noisy = noisy_velocities(densities, cutoff) | contradicted_velocities(part, cutoff)
                 track.effort_noise = np.sqrt(densities[2] * cutoff)
+                steps = (np.diff(np.unique(column[np.isfinite(column)])) for column in states.effort.T)
+                track.effort_step = np.array([each.min() if len(each) else 0.0 for each in steps])
             recorded = np.isfinite(states.velocity).any(axis=0)
             states = replace(states, velocity=np.where(noisy, np.nan, states.velocity))
             part = replace(part, states=states)
@@ -243,7 +247,7 @@ def read_pieces(
         track.derived = tuple(dict.fromkeys((*track.derived, *lacking)))
         track.noisy = tuple(dict.fromkeys((*track.noisy, *poor)))
         track.gaps += len(found.gaps)
-        for piece in _pieces_of(found, states, request.limits, origin, done):
+        for piece in _pieces_of(found, states, request, origin, done):
             done = float(piece.time[-1 - piece.edge])
             unusable = (piece.usable == 0).sum(axis=0).tolist()
             track.clipped = [a + b for a, b in zip(track.clipped, unusable, strict=True)]
@@ -256,7 +260,7 @@ def read_pieces(
         if 2 * cutoff <= track.sampled / motion.PER_CUTOFF:
             found = motion.estimate(part, 2 * cutoff)
             track.wide = Track(track.bag, sampled=found.sampled, rate=found.rate, cutoff=found.cutoff)
-            for piece in _pieces_of(found, part.states, request.limits, origin, done):
+            for piece in _pieces_of(found, part.states, request, origin, done):
                 yield track.wide, piece
 
 
@@ -296,10 +300,19 @@ def _recordings(
             joined = states if before is None else _joined(before, states)
             possible, _ = recording.set_aside(replace(joined, joints=request.joints))
             yield recording.Recording(
-                request.bag, track.topic, _prepared(possible, request), None, None, (), (), 1.0
+                request.bag,
+                track.topic,
+                _prepared(possible, request),
+                None,
+                None,
+                (),
+                (),
+                1.0,
+                effort_delay=request.delay,
             )
             # the next part needs twice what filtering distorts, and the stencil's few samples
             overlap = 2 * motion.EDGE_CYCLES / (request.cutoff or LOWEST_CUTOFF) + motion.SHORTEST
+            overlap += abs(request.delay)
             before = joined.part(joined.stamps >= joined.stamps[-1] - round(overlap * 1e9))
         if bag.damages and not track.messages:
             raise bag.damages[0]
@@ -428,14 +441,14 @@ def contradicted_velocities(part: recording.Recording, cutoff: float) -> Mask:
 
 
 def _pieces_of(
-    found: motion.Motion, states: JointStates, limits: Sequence[float], origin: int, done: float
+    found: motion.Motion, states: JointStates, request: Request, origin: int, done: float
 ) -> Iterator[Piece]:
     """The intervals from where their samples, beyond the edge, come after ``done`` [s]; what is unusable.
 
     Times are counted from the stamp ``origin`` [ns].
     """
     pad = motion.EDGE_CYCLES / found.cutoff / 2  # [s] over which the low-pass spreads a sample
-    raw = (states.stamps - origin) * 1e-9
+    raw = (states.stamps - origin) * 1e-9 - request.delay
     for interval in found.intervals:
         whole = (interval.stamp - origin) * 1e-9 + (interval.time - interval.time[0])
         fresh = slice(max(0, int(np.searchsorted(whole, done, "right")) - found.edge), None)
@@ -444,7 +457,7 @@ def _pieces_of(
             continue
         done = float(time[-1 - found.edge])
         usable = np.ones_like(interval.q[fresh])
-        for j, limit in enumerate(limits):
+        for j, limit in enumerate(request.limits):
             at = raw[clipped(states.effort[:, j], limit)]
             if len(at):
                 neighbours = np.clip(np.searchsorted(at, time)[:, None] + [-1, 0], 0, len(at) - 1)

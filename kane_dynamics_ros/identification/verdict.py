@@ -67,7 +67,7 @@ class Verdict:
 def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, scaled: bool) -> Verdict:
     """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
-    doubts = [*mistakes(store, model, scaled), *_doubts(result, model, joints)]
+    doubts = [*mistakes(store, model, scaled), *_doubts(result, store, model, joints)]
     held = result.judged.held
     left, before = (100 * held.relative(each) for each in (held.identified, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
@@ -85,7 +85,9 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
 
 
-def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]) -> Iterator[Sentence]:
+def _doubts(
+    result: Identified, store: MotionStore, model: DynamicsModel, joints: Sequence[Sentence]
+) -> Iterator[Sentence]:
     """What the estimate itself says against it."""
     held, certainty = result.judged.held, result.certainty
     worse = [name for name, each in zip(model.joint_names, joints, strict=True) if each.code == "worse"]
@@ -114,6 +116,20 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
             "poor",
             f"{100 * left:.3g} % of the effort stay unexplained: no model of rigid bodies and friction fits; "
             "are names, signs and units of the recording those of the URDF?",
+        )
+    late, left_then = result.judged.nominal_lag
+    if left_then < 1.0 and abs(late) > LATE / max(track.sampled for track in store.tracks):
+        yield Sentence(
+            "late",
+            f"efforts {'lag behind' if late > 0.0 else 'lead'} the motion by about {1e3 * abs(late):.0f} ms; "
+            f"but for that the URDF explains them better than this does: add {late:.2g} to --effort-delay",
+        )
+    steps = steps_of(store, result)  # 0 where the effort never changes
+    if np.sum(held.nominal[steps > 0.0] ** 2) < np.sum(steps**2) / 12:
+        yield Sentence(
+            "coarse",
+            "the steps in which efforts are measured are larger than what the URDF leaves: nothing can be "
+            "found that is better",
         )
     if result.judged.changed > FOREIGN:
         yield Sentence(
@@ -144,8 +160,8 @@ def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
     if share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
         yield (
             f"limited by time: efforts {'lag behind' if lag > 0.0 else 'lead'} the motion by at least "
-            f"{1e3 * abs(lag):.0f} ms, which makes {100 * share:.0f} % of what remains; align their stamps, "
-            "or record efforts that are filtered less"
+            f"{1e3 * abs(lag):.0f} ms, which makes {100 * share:.0f} % of what remains; add "
+            f"{lag:.2g} or a little more to --effort-delay"
         )
     if certainty.condition > ILL:
         yield (
@@ -204,10 +220,12 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     if not power > 0.0 or len(left) < 20 * BINS:
         return ""
     noise = max(float(track.effort_noise[j]) for track in store.tracks) * abs(float(result.found.gain[j]))
+    step = float(steps_of(store, result)[j])
     edges = np.quantile(speed[:, j], np.linspace(0.0, 1.0, BINS + 1)[1:-1])
     own = np.eye(BINS)[np.searchsorted(edges, speed[:, j])]
     shares = {
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
+        f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, step**2 / 12 / power),
         "friction that the terms do not carry is most of it": _share(own, left),
     }
     width = result.found.coulomb_velocity
@@ -237,6 +255,12 @@ def stiction(result: Identified) -> Array:
     coulomb, stribeck, load = terms[:, LEAVES].T
     level = np.maximum(coulomb + stribeck, 0.0) + load * result.judged.held.effort
     return np.asarray(level if result.found.coupling is None else level @ np.abs(result.found.coupling))
+
+
+def steps_of(store: MotionStore, result: Identified) -> Array:
+    """The steps (n,) in which efforts were measured [N m] or [N]; uniform errors of variance step^2 / 12."""
+    steps = np.max([track.effort_step for track in store.tracks], axis=0)
+    return np.asarray(steps * np.abs(result.found.gain))
 
 
 def _share(columns: Array, values: Array) -> float:

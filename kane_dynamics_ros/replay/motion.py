@@ -157,16 +157,19 @@ class Span:
         return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
 
 
-def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Span]:
+def spans(parts: Iterable[JointStates], derived: Sequence[bool], delay: float = 0.0) -> Iterator[Span]:
     """The parts without gaps of every pass, in order; each pass sorted by stamp.
 
-    ``derived``: joints whose velocity comes too seldom, so that it does not count.
+    ``derived``: joints whose velocity comes too seldom, so that it does not count; ``delay`` [s]: by which
+    efforts are stamped too late.
     """
     shift = 0.0
     for states in parts:
         position, measured, effort = (
             series(states.stamps, values) for values in (states.position, states.velocity, states.effort)
         )
+        times = {id(one.time): one.time - delay for one in effort}  # many columns share one
+        effort = [Series(times[id(one.time)], one.value) for one in effort] if delay else effort
         velocity = [None if skip else one for one, skip in zip(measured, derived, strict=True)]
         every = [one for one in (*position, *velocity, *effort) if one is not None]
         if min(len(one.time) for one in every) < 2:
@@ -307,7 +310,7 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     parts = list(passes(states, recording.revolving))
     positions, velocities = (np.isfinite(x).sum(axis=0) for x in (states.position, states.velocity))
     derived = (velocities < VELOCITY_SHARE * positions).tolist()
-    found = list(spans(parts, derived))
+    found = list(spans(parts, derived, recording.effort_delay))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:
         raise too_short(longest.seconds if longest else 0.0, SHORTEST)

@@ -280,7 +280,7 @@ class Recording:
     """Everything of a bag that a verdict uses.
 
     ``seconds`` is the time that reading took; ``revolving`` are the joints whose position is an angle, which
-    a driver may publish modulo 2 pi.
+    a driver may publish modulo 2 pi; ``effort_delay`` [s]: by which efforts are stamped too late.
     """
 
     bag: Path
@@ -292,6 +292,7 @@ class Recording:
     damages: tuple[str, ...]
     seconds: float
     revolving: tuple[str, ...] = ()
+    effort_delay: float = 0.0
 
 
 def read_recording(

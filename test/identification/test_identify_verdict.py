@@ -1,6 +1,7 @@
 """The verdict: what would make it lie is told in one sentence, with an exit code."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -368,3 +369,34 @@ def test_what_remains_at_rest_is_told_apart_from_what_remains_in_motion(tmp_path
         assert band == pytest.approx(2.0, abs=0.05)
     assert held["relative"]["identified_moving"] < 0.2 * held["relative"]["identified"]
     assert "mostly at rest" in data["verdict"]["sentence"]
+
+
+def test_a_lag_that_makes_a_good_urdf_worse_is_told_and_can_be_taken_out(tmp_path):
+    """The URDF is right; efforts are stamped 40 ms too late. Data that were not fitted lag alike."""
+    motion = two_links.harmonics()
+    effort, late = two_links.rigid(motion), 8
+    kept = tuple(each[late:] for each in motion)
+    bag = two_links.bag(tmp_path / "bag", kept, effort[:-late])
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    [doubt] = [each for each in data["verdict"]["doubts"] if each["code"] == "late"]
+    assert 0.03 < float(re.search(r"add ([-.\d]+) to --effort-delay", doubt["sentence"])[1]) < 0.05
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag, "--effort-delay", "0.04")
+    assert code == 0
+    assert data["residual"]["held_out"]["relative"]["identified"] < 0.01
+    assert main(["identify", str(bag), "--urdf", str(two_links.urdf(tmp_path)), "--effort-delay", "x"]) == 2
+
+
+def test_steps_of_the_effort_that_hide_what_the_urdf_lacks_are_told(tmp_path):
+    """The URDF is right but for a friction of 0.3 N m; efforts come in steps of 4 N m."""
+    motion = two_links.harmonics()
+    effort = two_links.rigid(motion) + 0.3 * np.tanh(motion[1] / 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, 4.0 * np.round(effort / 4.0), noise=0.0)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    assert "coarse" in codes(data)
+    assert any(
+        "the steps of the measured effort, 4," in each["sentence"] for each in data["verdict"]["joints"]
+    )
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path, 3.0, 9.0), bag)
+    assert "coarse" not in codes(data)  # the URDF leaves more than the steps
