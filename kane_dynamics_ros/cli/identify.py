@@ -125,6 +125,8 @@ def run(arguments: argparse.Namespace) -> int:
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
     renamings = recording.read_renamings(arguments.rename)
+    loads_of(arguments.payload, fitted + judged)  # told before bags are read, which may take minutes
+    holdout(arguments.holdout)
     robot = cli.robot_of(arguments)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
     files = output_files(arguments, chain)

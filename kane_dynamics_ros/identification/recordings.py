@@ -299,17 +299,8 @@ def _recordings(
             states = replace(states, stamps=states.stamps + shifts)
             joined = states if before is None else _joined(before, states)
             possible, _ = recording.set_aside(replace(joined, joints=request.joints))
-            yield recording.Recording(
-                request.bag,
-                track.topic,
-                _prepared(possible, request),
-                None,
-                None,
-                (),
-                (),
-                1.0,
-                effort_delay=request.delay,
-            )
+            prepared, rest = _prepared(possible, request), (None, None, (), (), 1.0, (), request.delay)
+            yield recording.Recording(request.bag, track.topic, prepared, *rest)
             # the next part needs twice what filtering distorts, and the stencil's few samples
             overlap = 2 * motion.EDGE_CYCLES / (request.cutoff or LOWEST_CUTOFF) + motion.SHORTEST
             overlap += abs(request.delay)

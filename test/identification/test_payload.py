@@ -138,3 +138,14 @@ def test_gains_that_run_away_are_refused(tmp_path, capsys, monkeypatch):
     assert code == command.DO_NOT_USE
     assert "are not determined by this load" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "identified.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_a_load_of_no_bag_is_told_before_bags_are_read(tmp_path, capsys):
+    """By the bag's name as it is printed; the folder has no bag in it, which reading would tell."""
+    (tmp_path / "loaded").mkdir()
+    words = ["identify", str(tmp_path / "loaded"), "--urdf", str(URDF), "-o", str(tmp_path / "out")]
+    assert main([*words, "--payload", "laoded=2.0"]) == 2
+    assert "--payload 'laoded=2.0': give BAG=MASS" in (said := capsys.readouterr().err)
+    assert f"the bags are {tmp_path / 'loaded'}" in said
+    assert main([*words, "--holdout", "2"]) == 2
+    assert "--holdout '2'" in capsys.readouterr().err
