@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification import fitting
-from kane_dynamics_ros.identification.fitting import LIMITS, PLAIN, Choice, Problem
+from kane_dynamics_ros.identification.fitting import LIMITS, LOAD, MOST_LOAD, PLAIN, Choice, Problem
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, STRIBECK_WIDTHS
 from kane_dynamics_ros.replay.messages import Mask
 
 PLACES = np.arange(len(FAMILIES))
 PLAINEST, BASIC = PLACES < 4, PLACES < 6  # families of every arm; those that are easy to tell apart
-LOAD, MOST_LOAD = FAMILIES.index("load"), 0.5  # that friction takes: gears with more could not be turned back
 GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fitting.NOT_NEGATIVE]
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0

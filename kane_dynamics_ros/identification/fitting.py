@@ -43,6 +43,7 @@ from kane_dynamics_ros.identification.regression import (
 from kane_dynamics_ros.replay.messages import Mask
 
 ROTOR, VISCOUS, OFFSET, COULOMB = range(4)  # places in ``FAMILIES``
+LOAD, MOST_LOAD = FAMILIES.index("load"), 0.5  # that friction takes: gears with more could not be turned back
 PLAIN = ("rotor", "viscous", "coulomb")  # what a URDF can carry: of every joint; they stay if data are better
 # Sums of terms that cannot be negative, or friction would drive: the family that gives way comes last.
 NOT_NEGATIVE: tuple[dict[str, float], ...] = (
@@ -349,9 +350,16 @@ def _total_mass(problem: Problem) -> Array:
 
 
 def _above_zero(problem: Problem, choice: Choice) -> Array:
-    """The sums of a joint's terms that cannot be negative; sign h <= bound m for both sides of each box."""
+    """The sums of a joint's terms that cannot be negative, friction by load up to its most, and centres.
+
+    These as sign h <= bound m for both sides of each box.
+    """
     rows = []
     for j, active in enumerate(choice.active):
+        if active[LOAD]:
+            row = np.zeros(problem.size + 1)
+            row[problem.place(j)[problem.free + LOAD]], row[-1] = 1.0, MOST_LOAD
+            rows.append(row)
         for limit in LIMITS[(LIMITS != 0.0) @ active]:
             row = np.zeros(problem.size + 1)
             row[problem.place(j)[problem.free : -1]] = -limit

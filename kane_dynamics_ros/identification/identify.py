@@ -43,7 +43,6 @@ BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
 ROBUST_PASSES, GAIN_PASSES = 2, 3
-CONSTANT = 1e-9  # of its power, that an effort changes by which never changes
 USED = 0.8  # of a recording's time; where less could be used, it is said
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 
@@ -170,7 +169,7 @@ def identify(
         choice=choice,
         inertial=problem.inertial(x),
         terms=terms[0],
-        written=judging.written_terms(result.held, *terms),
+        written=judging.written_terms(result.held, *terms, regression.coupling),
         gain=stage.used_gain,
         sigma=problem.sigma,
         weight=weight,
@@ -254,10 +253,7 @@ def stage_of(
     total = products.gram[fitted].sum(axis=0)
     power = total[:, -1, -1]
     floor = NOISE_FLOOR * np.sqrt(power / count).max()
-    ones = regression.base + fitting.OFFSET  # a column of the plain families
-    sums = total[:, [[ones], [-1]], [ones, -1]]
-    varies = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / np.maximum(sums[:, 0, 0], 1e-300)
-    unmeasured = varies <= CONSTANT * power  # the joint's effort never changes
+    unmeasured = samples <= 0.0  # the joint's effort never changes, or is always clipped
 
     def scales(values: Array) -> Array:
         return np.where(unmeasured, np.inf, np.maximum(values, floor))

@@ -138,14 +138,23 @@ class Written(NamedTuple):
     node_errors: Array
 
 
-def written_terms(held: Errors, solution: Array, plain: Array, nominal: Array) -> Written:
-    """Of each joint the richest terms that are no worse than poorer ones on data that were not fitted."""
+def written_terms(
+    held: Errors, solution: Array, plain: Array, nominal: Array, coupling: Array | None
+) -> Written:
+    """Of each joint the richest terms that are no worse than poorer ones on data that were not fitted.
+
+    Joints whose drives are coupled by C (n, n) share their friction, and are chosen for together.
+    """
     errors = np.stack([held.momentary, held.plain, held.kept])
+    together = np.eye(len(solution)) if coupling is None else (coupling != 0.0) | (coupling.T != 0.0)
+    together = np.linalg.matrix_power(together.astype(float), len(solution)) > 0.0
+    shares = (errors / np.maximum(errors.min(axis=0), 1e-300)) ** 2
+    costs = np.sqrt(shares @ together / together.sum(axis=0))
     terms = np.stack([solution, plain, nominal])
     joints = np.arange(len(solution))
 
     def chosen(first: int) -> Array:
-        good = errors[first:] <= (1.0 + ALIKE) * errors[first:].min(axis=0)
+        good = costs[first:] <= (1.0 + ALIKE) * costs[first:].min(axis=0)
         return np.asarray(first + np.argmax(good, axis=0))
 
     places = [(each, joints) for each in (chosen(1), chosen(0))]

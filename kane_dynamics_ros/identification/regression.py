@@ -54,6 +54,7 @@ STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
 PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves nothing between them
 FINER = 8  # samples for one at which terms with a sign are evaluated
+CONSTANT = 1e-4  # of its size, that an effort changes by which never changes
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
 
 
@@ -163,11 +164,15 @@ class Guess(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How far the joints moved, each (n,): ``lower`` and ``upper`` positions, and the usual largest speed."""
+    """How far the joints moved, each (n,): ``lower`` and ``upper`` positions, and the usual largest speed.
+
+    ``measured``: whether the effort ever changes.
+    """
 
     lower: Array
     upper: Array
     speeds: Array
+    measured: Mask
 
 
 @dataclass(frozen=True)
@@ -265,6 +270,7 @@ class Regression:
             # what remains of a joint at rest is noise, and would pass for motion
             qd, qdd = (np.where(self.extent.speeds >= STANDS, each, 0.0) for each in (piece.qd, piece.qdd))
             Y, of_joints = self.model.regressor(piece.q, qd, qdd), qd
+            piece = replace(piece, usable=piece.usable * self.extent.measured)
             if self.coupling is not None:
                 Y = np.einsum("ij,tib->tjb", self._inverse, Y)
                 qd, qdd = qd @ self.coupling.T, qdd @ self.coupling.T
@@ -374,18 +380,16 @@ def signed_terms(
 
 def extent_of(store: MotionStore) -> Extent:
     """How far the joints moved in all bags."""
-    pieces = [
-        (piece.q.min(axis=0), piece.q.max(axis=0), np.quantile(np.abs(piece.qd[inside]), USUALLY, axis=0))
-        for track in store.tracks
-        for piece in store.pieces(track)
-        for inside in [slice(piece.edge, -piece.edge)]
-    ]
-    lower, upper, speeds = (np.array(each) for each in zip(*pieces, strict=True))
-    return Extent(lower.min(axis=0), upper.max(axis=0), speeds.max(axis=0))
+    pieces = (piece for track in store.tracks for piece in store.pieces(track))
+    ends = np.array([[(x.min(axis=0), x.max(axis=0)) for x in (piece.q, piece.effort)] for piece in pieces])
+    (lower, _), (least, _) = ends.min(axis=0)
+    (_, upper), (_, most) = ends.max(axis=0)
+    changes = most - least > CONSTANT * np.maximum(np.abs(least), np.abs(most))
+    return Extent(lower, upper, usual_speeds(store, np.eye(len(lower))), changes)
 
 
 def usual_speeds(store: MotionStore, coupling: Array) -> Array:
-    """The usual largest speed (n,) of drives that are coupled."""
+    """The usual largest speed (n,) of drives that turn at C qd."""
     speeds = [
         np.quantile(np.abs(piece.qd[piece.edge : -piece.edge] @ coupling.T), USUALLY, axis=0)
         for track in store.tracks

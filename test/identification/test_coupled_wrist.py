@@ -18,6 +18,7 @@ from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.identification.judging import Errors, written_terms
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
@@ -220,6 +221,44 @@ def test_what_is_given_is_taken_and_motors_efforts_are_those_of_drives(tmp_path)
     assert data["coupling"] == C.tolist()
     assert left[3] < 1e-3
     assert left[3] < 0.1 * min(left[0], left[2])
+
+
+def test_a_joint_without_effort_spoils_no_drive_that_turns_with_it(tmp_path):
+    """wrist_2's effort is never measured; wrist_3's drive, which turns with it, is found as before."""
+    C = matrix(6, _65=1.0)
+    model = arm(UR5, tmp_path).with_parameters(**FRICTION, rotor_inertia=ROTORS, coupling=C.ravel())
+    motion = harmonics(np.full(6, 0.7), 30.0)
+    tau = model.inverse_dynamics(*motion)
+    tau += 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    tau[:, 4] = 0.5
+    bag = planted_arm.write(tmp_path / "bag", motion[0], motion[1], tau, RATE, model.joint_names)
+    main(
+        [
+            *("identify", str(bag), "--urdf", str(UR5), "-o", str(tmp_path / "out"), "--no-compile"),
+            *("--couple", "wrist_3_joint=wrist_2_joint:1"),
+        ]
+    )
+    data = json.loads((tmp_path / "out" / "identified.json").read_text())
+    joints = data["residual"]["held_out"]["joints"]
+    assert all(joints[j]["identified_rms"] < 0.01 * joints[j]["effort_rms"] for j in (0, 1, 2, 3, 5))
+    assert [each["code"] for each in data["verdict"]["joints"]][4] == "unmeasured"
+    coulomb = next(term for term in data["joints"][5]["terms"] if term["name"] == "Coulomb friction")
+    assert coulomb["value"] == pytest.approx(FRICTION["coulomb"][5], rel=0.05)
+
+
+def test_joints_with_coupled_drives_get_their_terms_together():
+    """Full terms are much better at the second joint, a little worse at the third, coupled to it.
+
+    Drives share their friction: both have the full terms, or none. The first joint is chosen for alone.
+    """
+    one = np.ones(3)
+    errors = {"momentary": [2.0, 1.0, 1.2], "plain": [1.0, 3.0, 1.0], "kept": [4.0, 4.0, 4.0]}
+    held = Errors(1, one, one, one, **{name: np.array(each) for name, each in errors.items()})
+    terms = [np.full((3, 9), value) for value in (1.0, 2.0, 3.0)]
+    for C, chosen in ((None, [2.0, 1.0, 2.0]), (matrix(3, _32=1.0), [2.0, 1.0, 1.0])):
+        written = written_terms(held, *terms, C)
+        assert written.node[:, 0].tolist() == chosen
+        assert written.urdf[:, 0].tolist() == [2.0, 2.0, 2.0]
 
 
 def test_gains_beside_a_coupling_are_of_drives_alone(tmp_path, capsys):

@@ -110,6 +110,20 @@ def one_body(pull):
     return Problem(known, Constraints(), own, gram, np.ones(1), ((0,),), np.zeros(1))
 
 
+def test_friction_by_load_takes_no_more_than_half_of_it():
+    """Data alone ask for 0.9 of the load: the solver stops at half."""
+    problem, load = one_body(np.zeros(10)), FAMILIES.index("load")
+    row = np.zeros(problem.gram.shape[-1])
+    row[problem.free + [term.family for term in TERMS].index("load")], row[-1] = 1.0, 0.9
+    problem = replace(problem, gram=problem.gram + np.outer(row, row))
+    choice = Choice(np.eye(len(FAMILIES), dtype=bool)[[load]], np.zeros((1, len(FAMILIES))))
+    E = problem.equations(problem.whole)
+    found = [
+        each(problem, choice, E, 1.0)[problem.free + load] for each in (free_solution, constrained_solution)
+    ]
+    assert found == pytest.approx([0.9, 0.5], abs=1e-6)
+
+
 def test_the_nearest_consistent_body_is_scipys():
     """min |y - pull|^2 with 1 + D(y) positive definite has the closed form of clipped eigenvalues; SLSQP
     agrees.
