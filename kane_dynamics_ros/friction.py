@@ -10,6 +10,10 @@ speed, Coulomb friction c with its half difference a, its change towards rest b 
 load, and an offset o, which is an effort and no friction, but is found beside it. Friction takes power
 away in both directions where c >= |a|, v >= |w| and all of c, v, r, l, c + b are not negative.
 
+At rest a part k of what is times s stays in the direction d, 1 or -1, of the last motion,
+
+    k (c + b exp(-(qd / v_s)^2) + l |load|) (1 - |s|) d.
+
 Drives may be coupled, as in the wrists of many arms: then the drives' speeds, referred to the joints, are
 C qd, with ones on C's diagonal, and by virtual power the joints feel the friction
 
@@ -19,7 +23,7 @@ which dissipates what the drives' own friction does: qd^T C^T f(C qd) = w^T f(w)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -97,18 +101,19 @@ class Beyond:
     viscous_asymmetry: Array
     square_root: Array
     stribeck_velocity: Array
+    at_rest: Array = field(default_factory=lambda: np.zeros(1))
     coupling: Array | None = None
 
     @classmethod
     def of(cls, n: int, **coefficients: Array) -> "Beyond":
         """Those of n joints, zero where they are not given."""
         values = {name: np.zeros(n) for name in BEYOND}
-        return cls(**{**values, "stribeck_velocity": np.ones(n), **coefficients})
+        return cls(**{**values, "stribeck_velocity": np.ones(n), "at_rest": np.zeros(n), **coefficients})
 
     @property
     def any(self) -> bool:
         """Whether there is anything to compute."""
-        return any(np.any(getattr(self, name)) for name in BEYOND)
+        return any(np.any(getattr(self, name)) for name in (*BEYOND, "at_rest"))
 
     def level(self, qd: Array, load: Array) -> Array:
         """What adds to Coulomb friction, b exp(-(qd / v_s)^2) + l |load|: (..., n)."""
@@ -123,6 +128,20 @@ class Beyond:
         by_sign = self.level(qd, load)
         by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
         f = by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset
+        return np.asarray(f if C is None else f @ C)
+
+    def effort_at_rest(
+        self, qd: Array, load: Array, coulomb: Array, coulomb_velocity: float, direction: Array
+    ) -> Array:
+        """What the joints feel of the friction that stays at rest: (..., n).
+
+        ``coulomb`` (n,) of the drives, which last moved in ``direction`` (..., n), 0 where it is not known.
+        """
+        C = self.coupling
+        if C is not None:
+            qd, load = qd @ C.T, load @ self._to_joints
+        left = self.at_rest * (1.0 - np.abs(smooth_sign(qd, coulomb_velocity))) * direction
+        f = left * (coulomb + self.level(qd, load))
         return np.asarray(f if C is None else f @ C)
 
     @cached_property

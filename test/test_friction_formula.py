@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law, efforts, efforts_by_term
+from kane_dynamics_ros.control.law import (
+    MODES,
+    TermSwitches,
+    build_law,
+    direction_after,
+    efforts,
+    efforts_by_term,
+)
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
 from kane_dynamics_ros.friction import BEYOND, Beyond
 from kane_dynamics_ros.runtime import load_model
@@ -111,3 +118,26 @@ def test_the_parameters_that_the_node_takes_make_the_simulated_arm():
     found = joint_friction(MODEL, values | {f"friction.{name}": each for name, each in given.items()})
     assert (list(found.viscous), list(found.coulomb)) == (given.pop("viscous"), given.pop("coulomb"))
     assert {name: list(getattr(found.beyond, name)) for name in given} == given
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_what_stays_at_rest_has_the_direction_of_the_last_motion(coupled):
+    """A law that saw the second joint move back, the first one never: 60 % of level and Coulomb friction."""
+    C = np.eye(5)
+    C[2, 1] = 0.5 * coupled
+    model = MODEL.with_parameters(coupling=C.ravel()) if coupled else MODEL
+    terms = {**coefficients(), "at_rest": np.full(5, 0.6), "coupling": C if coupled else None}
+    law, none = (
+        build_law("feedforward", model, np.zeros(5), np.zeros(5), TermSwitches(), Beyond(**terms)),
+        np.zeros(5),
+    )
+    motion, rest = np.zeros((2, 3, 5))
+    motion[1, 1] = -0.3
+    direction = direction_after(law, rest, direction_after(law, motion, none))
+    assert direction.tolist() == [0.0, -1.0, -1.0 * coupled, 0.0, 0.0]
+    change = efforts(law, rest, none, none, direction) - efforts(law, rest, none, none)
+    load = np.linalg.inv(C).T @ law.rigid.gravity(none)
+    level = 0.7 + terms["stribeck"] + terms["load"] * np.abs(load)
+    np.testing.assert_allclose(change, C.T @ (0.6 * level * direction), rtol=1e-12, atol=1e-12)
+    moving = efforts(law, motion, none, none, direction) - efforts(law, motion, none, none)
+    np.testing.assert_allclose(moving[1], 0.0, atol=1e-9)

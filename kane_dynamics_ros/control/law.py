@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import Beyond, last_direction
 from kane_dynamics_ros.runtime import DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
@@ -94,10 +94,13 @@ def build_law(
     )
 
 
-def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
-    """The command (n,) for a reference (3, n) and a measured state (n,), before limits."""
+def efforts(law: Law, reference: Array, q: Array, qd: Array, direction: Array | None = None) -> Array:
+    """The command (n,) for a reference (3, n) and a measured state (n,), before limits.
+
+    ``direction`` (n,): in which each drive's reference moved last, where that is known.
+    """
     if law.mode == "gravity_compensation" or not _all_rigid_terms(law.switches):
-        return efforts_by_term(law, reference, q, qd).total
+        return efforts_by_term(law, reference, q, qd, direction).total
     q_d, qd_d, qdd_d = reference
     if law.mode == "computed_torque":
         error = position_error(law, q_d, q)
@@ -107,11 +110,13 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
         if law.mode == "feedforward_pd":
             tau = tau + law.kp * position_error(law, q_d, q) + law.kd * (qd_d - qd)
     if law.has_friction:
-        tau = tau + friction_at(law, reference)
+        tau = tau + friction_at(law, reference, direction)
     return tau
 
 
-def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
+def efforts_by_term(
+    law: Law, reference: Array, q: Array, qd: Array, direction: Array | None = None
+) -> Efforts:
     """The command part by part; terms that are switched off are 0.
 
     In mode ``feedforward`` a batch is allowed too: reference (3, N, n), q and qd (N, n).
@@ -128,19 +133,30 @@ def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
         inertia=terms.inertia if on.inertia else zero,
         coriolis=terms.coriolis if on.coriolis else zero,
         gravity=terms.gravity if on.gravity else zero,
-        friction=friction_at(law, reference) if law.has_friction else zero,
+        friction=friction_at(law, reference, direction) if law.has_friction else zero,
         feedback=_feedback(law, reference, q, qd),
     )
 
 
-def friction_at(law: Law, reference: Array) -> Array:
+def friction_at(law: Law, reference: Array, direction: Array | None = None) -> Array:
     """The friction (n,) at a reference (3, n), or of a batch (3, N, n)."""
     q_d, qd_d, qdd_d = reference
+    parameters = law.friction.parameters
     effort = law.friction.friction_at(q_d, qd_d)
     if law.beyond is not None:
         load = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d) if law.beyond.load.any() else qd_d
-        effort = effort + law.beyond.effort(qd_d, load, law.friction.parameters.coulomb_velocity)
+        effort = effort + law.beyond.effort(qd_d, load, parameters.coulomb_velocity)
+        if direction is not None and law.beyond.at_rest.any():
+            coulomb, width = np.array(parameters.coulomb), parameters.coulomb_velocity
+            effort = effort + law.beyond.effort_at_rest(qd_d, load, coulomb, width, direction)
     return effort
+
+
+def direction_after(law: Law, reference: Array, before: Array) -> Array:
+    """The direction (n,) in which each drive's reference moved last, from that of the state before."""
+    C, width = law.friction.coupling, law.friction.parameters.coulomb_velocity
+    speeds = reference[1] if C is None else C @ reference[1]
+    return np.asarray(last_direction(speeds[None], width, before)[0])
 
 
 def position_error(law: Law, q_d: Array, q: Array) -> Array:

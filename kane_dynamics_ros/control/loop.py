@@ -15,7 +15,14 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
-from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, has_stiffness, position_error
+from kane_dynamics_ros.control.law import (
+    Law,
+    direction_after,
+    efforts,
+    efforts_by_term,
+    has_stiffness,
+    position_error,
+)
 from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
 from kane_dynamics_ros.control.plan import (
     STOP_KNOTS,
@@ -72,13 +79,17 @@ class LoopSettings:
 
 
 class ControlStep(NamedTuple):
-    """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,)."""
+    """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,).
+
+    ``direction`` (n,): in which each drive's reference moved last, 0 before it did.
+    """
 
     reference: Array
     wanted: Array
     tau: Array
     q: Array
     qd: Array
+    direction: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,7 @@ class ControlLoop:
         self._relapses = RelapseWatch()
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._last_ns = 0  # of the last state
+        self._direction: Array = np.zeros(len(settings.law.rigid.joints))  # of the reference's last motion
         self._slow: int | None = None  # states in a row at which the arm was slow; None: it need not stop
 
     # Trajectories
@@ -274,6 +286,7 @@ class ControlLoop:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
         self.goals.drop(reason)
         self.state, self.last, self.seen, self._slow = states.untracked(self.state), None, Seen(), None
+        self._direction = np.zeros_like(self._direction)
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
 
@@ -423,7 +436,9 @@ class ControlLoop:
         """The law's effort within the limits, or a reaction where it is not finite."""
         settings = self.settings
         try:
-            wanted = efforts(settings.law, reference, q, qd)
+            if settings.law.beyond is not None and settings.law.beyond.at_rest.any():
+                self._direction = direction_after(settings.law, reference, self._direction)
+            wanted = efforts(settings.law, reference, q, qd, self._direction)
         except NonFiniteError:
             wanted = np.full(len(q), math.nan)
         if not finite(wanted):
@@ -433,7 +448,7 @@ class ControlLoop:
         names, longest = settings.law.rigid.joint_names, settings.safety.saturation_time
         if self.saturation.lasts(clamped, names, time, longest):
             self._raise("saturation", time)
-        self.last = ControlStep(reference, wanted, tau, q, qd)
+        self.last = ControlStep(reference, wanted, tau, q, qd, self._direction)
         if self._slow is not None:
             self._slow = self._slow + 1 if np.abs(qd).max() < SLOW else 0
         return tau

@@ -169,7 +169,7 @@ def identify(
         choice=choice,
         inertial=problem.inertial(x),
         terms=terms[0],
-        written=judging.written_terms(result.held, *terms, regression.coupling),
+        written=judging.written_terms(result.held, terms, problem.at_rest, regression.coupling),
         gain=stage.used_gain,
         sigma=problem.sigma,
         weight=weight,
@@ -181,7 +181,7 @@ def identify(
         at_rest=problem.at_rest,
     )
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
-    notes = tuple(notes_of(regression, problem.sigma, problem.at_rest))
+    notes = tuple(notes_of(regression, problem.sigma, found.written.at_rest))
     return Identified(found, certainty, result, regression.extent, notes)
 
 
@@ -335,5 +335,5 @@ def notes_of(regression: Regression, sigma: Array, at_rest: Array) -> Iterator[s
         some = ", ".join(joints[j] for j in np.flatnonzero(at_rest))
         yield (
             f"{some}: {100 * at_rest.max():.0f} % of dry friction stay at rest, in the direction of the last "
-            "motion; identified counts that, the node has no such term"
+            "motion (friction.at_rest in parameters.yaml)"
         )

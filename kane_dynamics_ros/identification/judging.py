@@ -128,37 +128,44 @@ class Judged:
 class Written(NamedTuple):
     """The terms (n, families) that go into files: ``urdf`` the URDF's, ``node`` its parameters'.
 
-    ``urdf_errors`` and ``node_errors`` (n,): root mean squares of the residuals with each, on data that were
-    not fitted.
+    ``at_rest`` (n,): the part of the latter that stays at rest. ``urdf_errors`` and ``node_errors`` (n,):
+    root mean squares of the residuals with each, on data that were not fitted.
     """
 
     urdf: Array
     node: Array
+    at_rest: Array
     urdf_errors: Array
     node_errors: Array
 
 
 def written_terms(
-    held: Errors, solution: Array, plain: Array, nominal: Array, coupling: Array | None
+    held: Errors, terms: Sequence[Array], at_rest: Array, coupling: Array | None = None
 ) -> Written:
     """Of each joint the richest terms that are no worse than poorer ones on data that were not fitted.
 
-    Joints whose drives are coupled by C (n, n) share their friction, and are chosen for together.
+    ``terms``: as those of ``judged``. Joints whose drives are coupled by C (n, n) share their friction, and
+    are chosen for together.
     """
-    errors = np.stack([held.momentary, held.plain, held.kept])
-    together = np.eye(len(solution)) if coupling is None else (coupling != 0.0) | (coupling.T != 0.0)
-    together = np.linalg.matrix_power(together.astype(float), len(solution)) > 0.0
+    errors = np.stack([held.identified, held.momentary, held.plain, held.kept])
+    choices, joints = np.stack([terms[0], *terms]), np.arange(len(at_rest))
+    together = np.eye(len(at_rest)) if coupling is None else (coupling != 0.0) | (coupling.T != 0.0)
+    together = np.linalg.matrix_power(together.astype(float), len(at_rest)) > 0.0
     shares = (errors / np.maximum(errors.min(axis=0), 1e-300)) ** 2
     costs = np.sqrt(shares @ together / together.sum(axis=0))
-    terms = np.stack([solution, plain, nominal])
-    joints = np.arange(len(solution))
 
     def chosen(first: int) -> Array:
         good = costs[first:] <= (1.0 + ALIKE) * costs[first:].min(axis=0)
         return np.asarray(first + np.argmax(good, axis=0))
 
-    places = [(each, joints) for each in (chosen(1), chosen(0))]
-    return Written(*(terms[each] for each in places), *(errors[each] for each in places))
+    urdf, node = chosen(2), chosen(0)
+    return Written(
+        choices[urdf, joints],
+        choices[node, joints],
+        np.where(node == 0, at_rest, 0.0),
+        errors[urdf, joints],
+        errors[node, joints],
+    )
 
 
 # The last pass

@@ -228,6 +228,8 @@ def parameters_text(result: Result, module: str) -> str:
     if any(terms["stribeck"]):
         velocities = np.where(found.stribeck_velocity > 0.0, found.stribeck_velocity, 1.0)
         content["friction"]["stribeck_velocity"] = rounded(velocities)
+    if found.written.at_rest.any():
+        content["friction"]["at_rest"] = rounded(found.written.at_rest)
     if found.coupling is not None:
         content["friction"]["coupling"] = rounded(found.coupling.ravel())
     if result.gravity is not None:

@@ -131,6 +131,7 @@ def friction_beyond(values: Values, joints: Sequence[str]) -> Beyond:
     return Beyond(
         **{name: given(values, f"friction.{name}", n, zero) for name in BEYOND},
         stribeck_velocity=given(values, "friction.stribeck_velocity", n, one),
+        at_rest=given({"friction.at_rest": [], **values}, "friction.at_rest", n, zero),  # no simulated arm's
         coupling=np.reshape(C, (n, n)) if C else None,
     )
 

@@ -252,11 +252,16 @@ def test_joints_with_coupled_drives_get_their_terms_together():
     Drives share their friction: both have the full terms, or none. The first joint is chosen for alone.
     """
     one = np.ones(3)
-    errors = {"momentary": [2.0, 1.0, 1.2], "plain": [1.0, 3.0, 1.0], "kept": [4.0, 4.0, 4.0]}
-    held = Errors(1, one, one, one, **{name: np.array(each) for name, each in errors.items()})
+    errors = {
+        "identified": [2.0, 1.0, 1.2],
+        "momentary": [2.0, 1.0, 1.2],
+        "plain": [1.0, 3.0, 1.0],
+        "kept": [4.0, 4.0, 4.0],
+    }
+    held = Errors(1, one, one, **{name: np.array(each) for name, each in errors.items()})
     terms = [np.full((3, 9), value) for value in (1.0, 2.0, 3.0)]
     for C, chosen in ((None, [2.0, 1.0, 2.0]), (matrix(3, _32=1.0), [2.0, 1.0, 1.0])):
-        written = written_terms(held, *terms, C)
+        written = written_terms(held, terms, np.zeros(3), C)
         assert written.node[:, 0].tolist() == chosen
         assert written.urdf[:, 0].tolist() == [2.0, 2.0, 2.0]
 

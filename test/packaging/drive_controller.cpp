@@ -242,7 +242,7 @@ void print_settings(const robot::Settings & settings)
   std::printf(" %.17g", model.coulomb_velocity);
   const robot::FrictionBeyond & beyond = settings.beyond;
   for (const auto * each : {&beyond.offset, &beyond.load, &beyond.stribeck, &beyond.coulomb_asymmetry,
-      &beyond.viscous_asymmetry, &beyond.square_root, &beyond.stribeck_velocity, &settings.effort_limits,
+      &beyond.viscous_asymmetry, &beyond.square_root, &beyond.stribeck_velocity, &beyond.at_rest, &settings.effort_limits,
       &settings.effort_rate, &settings.lower, &settings.upper, &settings.fastest, &settings.tolerance})
   {
     print(*each);

@@ -72,7 +72,7 @@ def flat(settings: LoopSettings, model: DynamicsModel) -> list[float]:
         p.viscous,
         p.coulomb,
         [p.coulomb_velocity],
-        *(getattr(beyond, name) for name in (*BEYOND, "stribeck_velocity")),
+        *(getattr(beyond, name) for name in (*BEYOND, "stribeck_velocity", "at_rest")),
         settings.effort_limits,
         rate,
         settings.lower,
@@ -117,7 +117,8 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
         payload=Payload(3.0 * share[3, 0], (0.02, -0.01, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.025)),
         gravity=(0.3, -0.2, -9.7),
     )
-    beyond = Beyond(*(0.3 * (share[4 + k] - 0.6) for k in range(len(BEYOND))), stribeck_velocity=share[10])
+    parts = (0.3 * (share[4 + k] - 0.6) for k in range(len(BEYOND)))
+    beyond = Beyond(*parts, stribeck_velocity=share[10], at_rest=share[15])
     switches = TermSwitches(*(rng.uniform(size=4) < 0.8)) if number % 3 == 2 else TermSwitches()
     size = 1.0 if mode == "computed_torque" else 0.2
     kp, kd = 400.0 * size * share[11], 40.0 * size * share[12]

@@ -53,7 +53,8 @@ robot::Settings settings_of(Record & record)
   settings.model = robot::Model(parameters);
   robot::FrictionBeyond & beyond = settings.beyond;
   for (auto * each : {&beyond.offset, &beyond.load, &beyond.stribeck, &beyond.coulomb_asymmetry,
-      &beyond.viscous_asymmetry, &beyond.square_root, &beyond.stribeck_velocity})
+      &beyond.viscous_asymmetry, &beyond.square_root, &beyond.stribeck_velocity,
+      &beyond.at_rest})
   {
     record.array(*each);
   }

@@ -143,7 +143,7 @@ class StepOutput:
             message.position, message.velocity = array("d", q_d.tobytes()), array("d", qd_d.tobytes())
             self._feedforward.publish(message)
         if self._terms_heard:
-            terms = efforts_by_term(law, step.reference, step.q, step.qd)
+            terms = efforts_by_term(law, step.reference, step.q, step.qd, step.direction)
             for publisher, tau in zip(self._terms, (*terms, step.tau - terms.total), strict=True):
                 publisher.publish(self._message(now_ns, tau))
 
