@@ -72,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.part > 1.0:
         message = f"--part {arguments.part:g}: give the part of all limits to use, above 0 and at most 1"
         raise cli.ArgumentError(message, "part", found=arguments.part)
+    if arguments.root is not None and arguments.floor is None:
+        notes.append(f"the floor is where {arguments.root!r} stands; --floor gives its height in that link")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, Progress() as progress:
         progress.doing("deriving the equations")
         model = nominal_model(chain, arguments.gravity, Path(folder))
@@ -84,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write_file(figure, excitation_figure(arm, found))
     print("".join(f"{line}\n" for line in warning_lines(chain)), end="")
-    print("\n".join([*notes, *lines(chain, found, request)]))
+    print("\n".join([*notes, *lines(chain, found, request, arguments.part)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
     good = found.condition <= excitation.GOOD
     if not good:
@@ -153,7 +155,7 @@ def trajectory(arm: Arm, found: Excitation, repeat: int) -> TrajectoryRequest:
     return request_after(approach, arm.model.joint_names, times, states)
 
 
-def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequence[str]:
+def lines(chain: Chain, found: Excitation, request: TrajectoryRequest, part: float) -> Sequence[str]:
     """What the trajectory is worth."""
     lead, last = (1e-9 * request.points[i].time_ns for i in (0, -1))
     used = ", ".join(f"{name} {100 * part:.0f} %" for name, part in found.used.items())
@@ -166,7 +168,7 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequen
         f"joints (root to tip): {', '.join(chain.coordinates)}",
         f"condition of the base regressor, columns of unit length: {found.condition:.3g} "
         f"({len(found.singular)} base parameters; a random motion: {found.start_condition:.3g})",
-        f"largest use of the part of the limits that it may use: {used}{floor}",
+        f"largest use of {100 * part:g} % of the limits: {used}{floor}",
         f"{len(request.points)} points, {last:.1f} s, of which {lead:.1f} s lead to the start",
     ]
 

@@ -184,7 +184,20 @@ def chain_for(
         # a renaming with which the bag has the joints before the last ones: a gripper's may be missing
         parts = (chain.coordinates[:count] for count in range(len(chain.coordinates) - 1, 1, -1))
         proposed = next((each for part in parts if (each := recording.proposal(part, found))), None)
-    raise joint_mismatch(bag, topic, [names[k] for k in missing], found, proposed)
+    part = recorded_part(robot, chain, missing)
+    raise joint_mismatch(bag, topic, [names[k] for k in missing], found, proposed, part=part)
+
+
+def recorded_part(robot: Robot, chain: Chain, missing: Sequence[int]) -> str:
+    """The options of the stretch of a chain of which no joint is missing; "" where it is in pieces."""
+    kept = sorted(set(range(len(chain.coordinates))) - set(missing))
+    if len(kept) < 2 or kept[-1] - kept[0] >= len(kept):
+        return ""
+    parents = {joint.name: joint.parent for joint in robot.joints}
+    options = [f"--root {parents[chain.coordinates[kept[0]]]}"] if kept[0] else []
+    if kept[-1] + 1 < len(chain.coordinates):
+        options.append(f"--tip {parents[chain.coordinates[kept[-1] + 1]]}")
+    return " ".join(options)
 
 
 def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:

@@ -159,7 +159,8 @@ def smooth_motion(
 ) -> SampledMotion:
     """A motion of the joints that are ``moving``, from rest to rest, with ``PART`` of every limit at most.
 
-    Of effort limits it uses ``PART`` of what holding the start leaves.
+    Of effort limits it uses ``PART`` of what holding the start leaves. A joint for which the URDF has no
+    start begins within ``PART`` of its range.
 
     ``height`` gives the lowest point of the arm (N,) [m] at positions (N, n); it stays above ``floor``, by
     default 0 or where it is at the start. Raises ``MotionError`` where not even standing still keeps the
@@ -168,6 +169,10 @@ def smooth_motion(
     times = np.linspace(0.0, duration, round(duration / POINT_SPACING) + 1)
     lower, upper = position_limits(model.joints)
     start = np.clip(initial_positions(model.joints), lower, upper)
+    margin = np.nan_to_num((1.0 - PART) / 2.0 * (upper - lower), posinf=0.0)
+    lower, upper = lower + margin, upper - margin
+    free = [move and joint.initial_position is None for move, joint in zip(moving, model.joints, strict=True)]
+    start = np.where(free, np.clip(start, lower, upper), start)
     standing = float(height(start[None])[0])
     if floor is None:
         floor = min(0.0, standing)
@@ -176,7 +181,8 @@ def smooth_motion(
         raise MotionError(message, "floor")
     sides = PROBE * np.eye(len(start))
     free_below, free_above = (height(start + side) >= floor - ROUNDING for side in (-sides, sides))
-    below, above = np.where(free_below, start - lower, 0.0), np.where(free_above, upper - start, 0.0)
+    below = np.where(free_below, np.maximum(start - lower, 0.0), 0.0)
+    above = np.where(free_above, np.maximum(upper - start, 0.0), 0.0)
     fastest = PART * speeds(model)
     unit = np.zeros((len(moving), 3, len(times)))
     for i in np.flatnonzero(moving):
@@ -212,12 +218,12 @@ def allowed_efforts(model: DynamicsModel, start: Array) -> Array:
 def swing(below: float, above: float, fastest: float, n: int, times: Array) -> Array:
     """Displacement of a joint and its first two derivatives (3, N), as wide as its limits allow.
 
-    ``below`` and ``above`` [rad or m]: from the start to the limits, 0 on a side that goes below the floor;
+    ``below`` and ``above`` [rad or m]: the room on both sides, 0 on a side that goes below the floor;
     ``fastest`` [rad/s or m/s]. To both sides, or to one where the other has little room.
     """
-    below, above = min(below, WIDEST / PART), min(above, WIDEST / PART)
+    below, above = min(below, WIDEST), min(above, WIDEST)
     one_sided = min(below, above) < 0.25 * max(below, above)
-    amplitude = PART * ((above if above > below else -below) if one_sided else min(below, above))
+    amplitude = (above if above > below else -below) if one_sided else min(below, above)
     unit = windowed(n, times, times[-1], one_sided)
     speed = abs(amplitude) * np.abs(unit[1]).max()
     return amplitude * min(1.0, fastest / speed if speed else 1.0) * unit

@@ -530,8 +530,10 @@ class ControlLoop:
         noticed = NOTICEABLE * tolerances.trajectory
         found = self._effect.missing(self.settings.law, noticed, span, time, last.reference[0], last.q)
         if found is not None:
+            j, limits = found.joint, self.settings.effort_limits
             moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g}"
-            self._lose(found.joint, f"{moved}: commands have no effect", self._last_ns)
+            asked = f"{abs(last.tau[j]):.3g} of at most {limits[j]:g}"
+            self._lose(j, f"{moved}: commands have no effect, now {asked} (N m or N)", self._last_ns)
 
     def _lose(self, joint: int, what: str, now_ns: int, cause: Cause = "path_tolerance") -> None:
         """The arm does not follow: drop the trajectory, hold the measured position or what is asked for."""

@@ -216,7 +216,6 @@ def parameters_text(result: Result, module: str) -> str:
     found, names = result.identified.found, result.model.joint_names
     terms = {family: rounded(found.written.node[:, f]) for f, family in enumerate(FAMILIES)}
     content: dict[str, Any] = {
-        "model": module,
         "rotor_inertia": terms["rotor"],
         "friction": {
             "viscous": terms["viscous"],
@@ -236,7 +235,7 @@ def parameters_text(result: Result, module: str) -> str:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]
     head += warning(result.verdict)
-    head.append(f"Joints: {', '.join(names)}")
+    head += [f"Joints: {', '.join(names)}", f"The node's parameter model: where {module} is"]
     if np.any(result.gain != 1.0):
         gains = ", ".join(f"{name} {x:.6g}" for name, x in zip(names, result.gain, strict=True))
         head.append(f"Drive gains, N m or N a recorded unit of effort: {gains}")

@@ -44,9 +44,13 @@ def joint_mismatch(
     proposed: object = None,
     *,
     renamable: bool = True,
+    part: str = "",
 ) -> JointMismatchError:
-    """The error of joints of the model that never appear; not ``renamable`` where no option renames them."""
-    way_out = "use the model of the robot that was recorded"
+    """The error of joints of the model that never appear; not ``renamable`` where no option renames them.
+
+    ``part``: the options of the part of the robot that was recorded.
+    """
+    way_out = f"give {part}" if part else "use the model of the robot that was recorded"
     if proposed is not None:
         way_out = f"all joints fit with --rename '{proposed}'"
     elif renamable:

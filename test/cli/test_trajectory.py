@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from example_robots import ROBOTS
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.cli.main import main
@@ -93,6 +94,19 @@ def heights(q):
     """Of elbow and tip of the stretched arm, by hand; positive angles go down."""
     elbow = 0.1 - 0.6 * np.sin(q[:, 0])
     return np.minimum(elbow, elbow - 0.6 * np.sin(q[:, 0] + q[:, 1]))
+
+
+def test_a_joint_without_a_start_keeps_away_from_its_limits(tmp_path):
+    panda = ROBOTS / "panda_description/urdf/panda.urdf"  # panda_joint4: -3.0718 to -0.0698, never at zero
+    words = ["--tip", "panda_link8", "--floor", "none"]
+    request = written(tmp_path, *words, urdf=panda)
+    q = columns(request)[0][:, request.names.index("panda_joint4")]
+    assert q[0] == pytest.approx(-0.0698 - 0.1 * 3.002, abs=1e-3)
+    assert q.max() <= q[0]  # ten hundredths of its range are left, and it swings to the other side
+    assert q.min() < q[0] - 0.3
+    held = written(tmp_path, *words, "--joints", "panda_joint1", urdf=panda)
+    assert np.ptp(columns(held)[0][:, held.names.index("panda_joint4")]) == 0.0
+    assert columns(held)[0][0, held.names.index("panda_joint4")] == pytest.approx(-0.0698, abs=1e-6)
 
 
 def test_the_arm_stays_above_the_floor_unless_there_is_none(tmp_path):

@@ -1,6 +1,7 @@
 """The control loop: each fault with its reaction, recovery, limits, and changes between two steps."""
 
 import math
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -568,6 +569,7 @@ def test_commands_without_effect_are_reported_before_the_error_is_large():
     (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "path_tolerance")
     assert "commands have no effect" in outcome.reason
+    assert re.search(r"now [1-9]\d+ of at most 1000 \(N m or N\)$", outcome.reason)  # gamma_1's own limit
 
 
 def test_an_arm_that_lags_or_rests_has_its_commands_take_effect():

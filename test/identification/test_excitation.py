@@ -221,7 +221,7 @@ def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monke
     assert last.accelerations == pytest.approx([0.0] * 5, abs=1e-7)
     assert (tmp_path / "trajectory.svg").read_text().startswith("<svg")
     output = capsys.readouterr().out
-    assert "largest use of the part of the limits that it may use: position" in output
+    assert "largest use of 90 % of the limits: position" in output
     assert "condition" in output
     assert shlex.split(output.splitlines()[-1].partition(": ")[2]) == [
         *("kane_dynamics", "view", str(URDF), "--trajectory", str(file))

@@ -11,7 +11,10 @@ from planted_arm import JOINTS, MODEL, URDF, motion, planted, recorded, write
 from kane_dynamics_ros.cli import identify as command
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.runtime import load_model
+
+nominal_model = command.nominal_model
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +81,9 @@ def test_the_parameters_are_the_nodes(output):
     for key, value in content.items():
         flat.update({f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value})
     assert set(flat) <= {each.name for each in TABLE}
+    assert not {each.name for each in TABLE if each.read_only} & set(
+        flat
+    )  # ros2 param load would refuse them
     assert len(flat["friction.viscous"]) == len(flat["friction.coulomb"]) == len(flat["rotor_inertia"]) == 5
 
 
@@ -119,6 +125,34 @@ def test_bags_to_validate_are_only_judged(bag, tmp_path):
     assert [each["used"] for each in data["bags"]] == ["fitted", "judged"]
     assert data["seconds_fitted"] > 25
     assert data["residual"]["held_out"]["relative"]["identified"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "options"),
+    [(1, 5, ["--root"]), (1, 4, ["--root", "--tip"])],
+    ids=["without the base's joint", "without those at both ends"],
+)
+def test_the_part_of_the_robot_that_was_recorded_is_proposed_and_then_taken(
+    first, last, options, tmp_path, capsys, monkeypatch
+):
+    q, qd, qdd = motion(20.0, 250.0, 7)
+    tau = planted(21).effort(q, qd, qdd)
+    kept = slice(first, last)
+    bag = write(tmp_path / "bag", q[:, kept], qd[:, kept], tau[:, kept], 250.0, JOINTS[kept])
+    assert run(bag, "-o", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    words = said[said.index("give --root ") + len("give ") :].replace(",", "").split()
+    assert words[: 2 * len(options) : 2] == options
+    read = []
+
+    def noted(model, *others):
+        read.append(model)
+        raise BagError("far enough", "damaged")
+
+    monkeypatch.setattr(command, "read", noted)
+    monkeypatch.setattr(command, "nominal_model", nominal_model)
+    run(bag, "-o", tmp_path / "out", *words[: 2 * len(options)])
+    assert read[0].joint_names == tuple(JOINTS[kept])
 
 
 @pytest.mark.parametrize(
