@@ -19,7 +19,7 @@ from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.recordings import MotionStore
 from kane_dynamics_ros.identification.regression import LEAVES
-from kane_dynamics_ros.replay.coupled import STANDS
+from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import named
 
@@ -126,11 +126,8 @@ def _doubts(
         )
     steps = steps_of(store, result)  # 0 where the effort never changes
     if np.sum(held.nominal[steps > 0.0] ** 2) < np.sum(steps**2) / 12:
-        yield Sentence(
-            "coarse",
-            "the steps in which efforts are measured are larger than what the URDF leaves: nothing can be "
-            "found that is better",
-        )
+        text = "efforts come in steps that hide all that the URDF leaves: nothing better can be found"
+        yield Sentence("coarse", text)
     if result.judged.changed > FOREIGN:
         yield Sentence(
             "foreign",
@@ -232,13 +229,24 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     for i, other in enumerate(model.joint_names):
         if i != j:
             columns = np.column_stack([speed[:, i], smooth_sign(speed[:, i], width), np.ones(len(left))])
-            shares[f"most of it follows {other}: are the two coupled (--couple)?"] = _share(columns, left)
+            shares[f"most of it follows {other}"] = _share(columns, left)
     words, share = max(shares.items(), key=lambda each: each[1])
     if share > LIMITING:
-        return words
+        together = words.endswith(tuple(f"follows {other}" for other in turn_together(result, model, j)))
+        return words + ": are the two coupled (--couple)?" * together
     if held.identified[j] > OVERFITTED * fitted.identified[j]:
         return f"{fitted.identified[j]:.3g} on the fitted data: too little motion"
     return ""
+
+
+def turn_together(result: Identified, model: DynamicsModel, j: int) -> list[str]:
+    """The joints with which joint ``j`` seems to share a drive: friction of one speed shows at both."""
+    curves, C = result.judged.curves, result.found.coupling
+    C = np.eye(len(model.joints)) if C is None else C
+    left = (curves.measured - curves.identified)[curves.held]
+    slides = np.array([joint.kind == "prismatic" for joint in model.joints])
+    pairs = likely_pairs(Left(left, np.ones_like(left, bool), curves.qd[curves.held]), slides, C, LIMITING)
+    return [model.joint_names[i] for pair in pairs if j in pair[1:3] for i in pair[1:3] if i != j]
 
 
 def mostly_at_rest(result: Identified) -> Array:
@@ -259,8 +267,7 @@ def stiction(result: Identified) -> Array:
 
 def steps_of(store: MotionStore, result: Identified) -> Array:
     """The steps (n,) in which efforts were measured [N m] or [N]; uniform errors of variance step^2 / 12."""
-    steps = np.max([track.effort_step for track in store.tracks], axis=0)
-    return np.asarray(steps * np.abs(result.found.gain))
+    return np.asarray(np.max([track.effort_step for track in store.tracks], axis=0) * abs(result.found.gain))
 
 
 def _share(columns: Array, values: Array) -> float:

@@ -25,10 +25,7 @@ NODE_TABLE = Path(__file__).parents[1] / "nodes" / "feedforward" / "parameters.y
 OF_THE_MODEL = ("gravity", "payload", "rotor_inertia", "friction")  # groups of the node's parameters
 ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
 Values = Mapping[str, Any]  # checked values by the parameters' names
-
 BELOW = "ros__parameters"  # the key of a file below which a node's parameters are
-
-
 _WORDS: dict[ParameterKind, str] = {
     "text": "a text",
     "texts": "a list of texts",

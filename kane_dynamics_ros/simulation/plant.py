@@ -103,8 +103,9 @@ class Plant:
     def set_brake(self, effort: Array) -> None:
         """As the engine's, but no brake may slip where drives are coupled. Raises ``SimulationError``."""
         if self._resistances.beyond.coupling is not None and ((effort > 0.0) & (effort < LOCKED)).any():
-            allowed = "0 or infinity, where drives are coupled"
-            raise engine.option_error("brake", np.asarray(effort).tolist(), allowed)
+            raise engine.option_error(
+                "brake", np.asarray(effort).tolist(), "0 or infinity with coupled drives"
+            )
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
 
     def set_tip_load(self, load: engine.TipLoad | None) -> None:

@@ -399,3 +399,16 @@ def test_steps_of_the_effort_that_hide_what_the_urdf_lacks_are_told(tmp_path):
     )
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path, 3.0, 9.0), bag)
     assert "coarse" not in codes(data)  # the URDF leaves more than the steps
+
+
+@pytest.mark.parametrize("of_the_drive", [True, False])
+def test_only_joints_that_share_a_friction_are_asked_whether_they_are_coupled(tmp_path, of_the_drive):
+    """Cables, too, make what is left at one joint follow another's speed; the other then has none of it."""
+    motion = two_links.harmonics()
+    speed = motion[1][:, 0] + motion[1][:, 1] if of_the_drive else motion[1][:, 0]
+    friction = np.tanh(speed / 0.02)[:, None] * ([1.0, 1.0] if of_the_drive else [0.0, 1.0])
+    bag = two_links.bag(tmp_path / "bag", motion, two_links.rigid(motion) + friction)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag, "--couple", "none")
+    sentence = data["verdict"]["joints"][1]["sentence"]
+    assert "follows j1" in sentence
+    assert ("are the two coupled" in sentence) == of_the_drive
