@@ -46,13 +46,20 @@ def file(tmp_path):
     return path
 
 
-def efforts(q, qd, qdd):
-    """Of bodies, rotors and drives, from Pinocchio and virtual power."""
+def efforts(q, qd, qdd, at_rest=0.0):
+    """Of bodies, rotors and drives, from Pinocchio and virtual power.
+
+    ``at_rest``: the part of dry friction that stays in the direction of the last motion while a drive stands.
+    """
     bodies = effort(pinocchio_arm(), q, qd, qdd) - MODEL.parameters.rotor_inertia * qdd
     w = qd @ C.T
     rotors = (qdd @ C.T * ROTORS) @ C
     load = (bodies + rotors) @ np.linalg.inv(C)
-    return bodies + rotors + (VISCOUS * w + (COULOMB + 0.05 * np.abs(load)) * np.tanh(w / 0.02) + OFFSET) @ C
+    s, last = np.tanh(w / 0.02), np.zeros_like(w)
+    for k in range(len(w)):
+        last[k] = np.where(np.abs(w[k]) >= 0.02, np.sign(w[k]), last[k - 1] if k else 0.0)
+    dry = (COULOMB + 0.05 * np.abs(load)) * (s + at_rest * (1.0 - np.abs(s)) * last)
+    return bodies + rotors + (VISCOUS * w + dry + OFFSET) @ C
 
 
 def test_torque_gives_the_efforts_of_coupled_drives(file, capsys):
@@ -87,11 +94,14 @@ def test_annotate_writes_them(file, tmp_path, capsys):
 
 def test_replay_judges_with_what_identify_wrote(file, tmp_path, capsys):
     """Without the file the coupling is what remains; with it, nothing does."""
-    bag = write_bag(tmp_path / "bag", record(Q, QD, efforts(Q, QD, QDD), 250.0, MODEL.joint_names))
+    stays = {**GIVEN["friction"], "at_rest": [0.5] * N}
+    file.write_text(parameter_file({**GIVEN, "friction": stays}, []))
+    tau = efforts(Q, QD, QDD, at_rest=0.5)
+    bag = write_bag(tmp_path / "bag", record(Q, QD, tau, 250.0, MODEL.joint_names))
     words = ["replay", str(bag), "--model", "manipulator_5dof", "--max-nrmse", "0.001"]
     assert main([*words, "--parameters", str(file)]) == 0
     assert "no term is at fault" in capsys.readouterr().out
-    single = {**GIVEN["friction"], "coupling": []}
+    single = {**stays, "coupling": []}
     file.write_text(parameter_file({**GIVEN, "friction": single}, []))
     assert main([*words, "--parameters", str(file)]) == 1
     assert "beta_4" in capsys.readouterr().out
@@ -126,6 +136,7 @@ def test_what_a_file_leaves_out_is_as_the_node_has_it(tmp_path):
     model, beyond = with_parameter_file(MODEL, file)
     known = Payload(1.5, (0.01, 0.0, 0.1), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
     assert model.parameters == MODEL.with_urdf_friction().with_parameters(payload=known).parameters
+    assert beyond is not None
     assert not beyond.any
     assert beyond.coupling is None
 

@@ -45,9 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(cli.named_model(arguments))
         if arguments.friction:
             model = model.with_urdf_friction()
-        beyond = None
-        if arguments.parameters is not None:
-            model, beyond = with_parameter_file(model, arguments.parameters)
+        model, beyond = with_parameter_file(model, arguments.parameters)
         none = np.zeros(len(model.joint_names))
         law = build_law("feedforward", model, none, none, TermSwitches(), beyond)
         limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)

@@ -42,9 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
     with Progress() as progress:
         progress.doing("loading the module")  # which may compile it
-        model, beyond = load_model(cli.named_model(arguments)), None
-        if arguments.parameters is not None:
-            model, beyond = with_parameter_file(model, arguments.parameters)
+        model, beyond = with_parameter_file(load_model(cli.named_model(arguments)), arguments.parameters)
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=cli.numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))

@@ -303,8 +303,9 @@ def _recordings(
             yield recording.Recording(request.bag, track.topic, prepared, *rest)
             # the next part needs twice what filtering distorts, and the stencil's few samples
             overlap = 2 * motion.EDGE_CYCLES / (request.cutoff or LOWEST_CUTOFF) + motion.SHORTEST
-            overlap += abs(request.delay)
-            before = joined.part(joined.stamps >= joined.stamps[-1] - round(overlap * 1e9))
+            before = joined.part(
+                joined.stamps >= joined.stamps[-1] - round((overlap + abs(request.delay)) * 1e9)
+            )
         if bag.damages and not track.messages:
             raise bag.damages[0]
         track.damages = tuple(map(str, bag.damages))

@@ -121,7 +121,10 @@ def _signals(
     terms = model.terms(interval.q, interval.qd, interval.qdd)
     load, width = terms.inertia + terms.coriolis + terms.gravity, model.parameters.coulomb_velocity
     if beyond is not None:
-        terms = terms._replace(friction=terms.friction + beyond.effort(interval.qd, load, width))
+        speeds = interval.qd if model.coupling is None else interval.qd @ model.coupling.T
+        last = friction.last_direction(speeds, width)
+        held = beyond.effort_at_rest(interval.qd, load, np.array(model.parameters.coulomb), width, last)
+        terms = terms._replace(friction=terms.friction + beyond.effort(interval.qd, load, width) + held)
     yield from zip(MODEL_TERMS, terms, strict=True)
     direction = friction.smooth_sign(interval.qd, width)
     yield "speed", interval.qd

@@ -65,9 +65,7 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
         model = load_model(job.model)
         if job.urdf_friction:
             model = model.with_urdf_friction()
-        beyond = None
-        if job.parameters is not None:
-            model, beyond = with_parameter_file(model, job.parameters)
+        model, beyond = with_parameter_file(model, job.parameters)
         doing("reading the bag")
         revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
         recording = read_recording(job.bag, model.joint_names, job.topic, job.rename, revolving=revolving)

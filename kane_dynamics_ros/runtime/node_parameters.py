@@ -189,12 +189,14 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
     return loaded_model.with_parameters(**changes)
 
 
-def with_parameter_file(model: DynamicsModel, file: Path) -> tuple[DynamicsModel, Beyond]:
+def with_parameter_file(model: DynamicsModel, file: Path | None) -> tuple[DynamicsModel, Beyond | None]:
     """A model with the gravity, payload, rotors and friction that a parameter file gives to the node.
 
-    And the friction beyond viscous and Coulomb friction. What the file does not give is as the node has it
-    by default: friction the URDF's, everything else the model's. Raises ``KaneDynamicsError``.
+    And the friction beyond viscous and Coulomb friction. What the file, if any, does not give is as the node
+    has it by default: friction the URDF's, all else the model's. Raises ``KaneDynamicsError``.
     """
+    if file is None:
+        return model, None
     table = {each.name: each for each in declarations(NODE_TABLE)}
     found = file_parameters(file, NODE, "")
     chosen = [name for name in found if name.partition(".")[0] in OF_THE_MODEL]
