@@ -79,7 +79,8 @@ def playback_of_trajectory(
 ) -> tuple[Playback, list[str]]:
     """The motion asked for and the torques that it takes; and warnings about meshes and positions.
 
-    The arm starts at the URDF's initial positions; a lead-in in which nothing moves is left out.
+    The torques include the URDF's friction. The arm starts at the URDF's initial positions; a lead-in in
+    which nothing moves is left out.
     Raises ``TrajectoryError``, ``DescriptionError``, ``KaneDynamicsError`` ("held_joints").
     """
     request = read_trajectory(trajectory)
@@ -93,11 +94,11 @@ def playback_of_trajectory(
             "held_joints",
             joints=held,
         )
-    model = derived_model(chain)
+    model = derived_model(chain).with_urdf_friction()
     times, q, qd, qdd = sampled(model, request)
     shown = moving(times, q)
     times, q, qd, qdd = times[shown], q[shown], qd[shown], qdd[shown]
-    torques = Curve("inverse dynamics", "motion", model.inverse_dynamics(q, qd, qdd).T)
+    torques = Curve("inverse dynamics and friction", "motion", model.inverse_dynamics(q, qd, qdd).T)
     position = robot.position("position", Curve("trajectory", "motion", q.T))
     quantities = robot.effort("torque", torques), position
     playback = robot.playback(trajectory.name, times - times[0], "trajectory", q.T, quantities)

@@ -45,7 +45,8 @@ def declare(node: Node, table: Sequence[Declaration], only: str = "", but: tuple
             node.set_descriptor(each.name, _descriptor(each))
         value = node.get_parameter(each.name).value
         if value != each.default:
-            changed.append(f"{each.name}: {value!r:.80}")
+            shown = repr(value)
+            changed.append(f"{each.name}: {shown if len(shown) <= 80 else shown[:80] + '...'}")
     if changed or not only:  # none, too, is worth a line: so it is when a file's keys match no node
         node.get_logger().info(f"parameters other than their defaults: {', '.join(changed) or 'none'}")
     known = sorted(each.name for each in table)

@@ -10,6 +10,7 @@ from kane_dynamics_ros.cli import demo_tracking as tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.viewing.page import ViewOptions
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
@@ -27,7 +28,11 @@ def test_trajectory_on_a_urdf_shows_the_torques_that_pinocchio_computes(tmp_path
     np.testing.assert_allclose(playback.position.T, motion.q, atol=1e-5)
     model = pin.buildModelFromUrdf(str(URDF))
     data = model.createData()
-    torque = [pin.rnea(model, data, *state) for state in zip(*motion, strict=True)]
+    torque = np.array([pin.rnea(model, data, *state) for state in zip(*motion, strict=True)])
+    joints = load_model("manipulator_5dof").joints
+    damping, dry = (np.array([getattr(joint, name) for joint in joints]) for name in ("damping", "friction"))
+    torque += damping * motion.qd + dry * np.tanh(motion.qd / 0.01)  # the default coulomb_velocity [rad/s]
+    assert np.abs(damping * motion.qd).max() > 0.5  # more than the tolerance
     np.testing.assert_allclose(playback.quantities[0].curves[0].values.T, torque, atol=0.2)
 
 
