@@ -9,20 +9,27 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import add_bag_arguments, positive, report_folders
+from kane_dynamics_ros.cli.arguments import (
+    add_bag_arguments,
+    add_parameters_argument,
+    positive,
+    report_folders,
+)
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
-from kane_dynamics_ros.contact.residual import constant_joints
+from kane_dynamics_ros.contact.residual import constant_joints, silent_joints
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.motion import estimate
 from kane_dynamics_ros.replay.recording import Recording, check_units, read_recording, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.node_parameters import NODE, OF_THE_MODEL, file_parameters, with_parameter_file
 from kane_dynamics_ros.text import named
 from kane_dynamics_ros.yaml_text import load_yaml
 
@@ -34,6 +41,7 @@ GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its sample
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
     add_bag_arguments(parser)
+    add_parameters_argument(parser)
     add = parser.add_argument
     alarms = positive("--false-alarms", "a number an hour: 0.1 is one in ten hours")
     text = "false alarms an hour to allow for; default: %(default)g"
@@ -51,8 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what was found in each bag, or the thresholds; 2 when a bag is damaged."""
-    model = load_model(arguments.model)
-    if arguments.urdf_friction:
+    model, beyond = load_model(arguments.model), None
+    file = arguments.parameters or _model_file(arguments.thresholds)
+    if file is not None:
+        model, beyond = with_parameter_file(model, file)
+    elif arguments.urdf_friction:
         model = model.with_urdf_friction()
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     renamings = read_renamings(arguments.rename)
@@ -73,17 +84,25 @@ def run(arguments: argparse.Namespace) -> int:
                 _require_signals(recording, states.position, states.effort)
                 recordings.append(recording)
             elif arguments.thresholds is not None:
-                settings = read_thresholds(arguments.thresholds, model)
+                settings = read_thresholds(arguments.thresholds, model, beyond)
                 lines = collision_lines(bag, observed(states, settings)[1], model)
             else:
-                lines = _contacts(arguments, recording, model, folder)
+                lines = _contacts(arguments, recording, model, beyond, folder)
         damages += recording.damages
         for damage in recording.damages:
             print(f"error: {damage}", file=sys.stderr)
         print("".join(f"{line}\n" for line in lines), end="")
     if arguments.calibrate:
-        _calibrate(arguments, recordings, model)
+        _calibrate(arguments, recordings, model, beyond)
     return DAMAGED if damages else 0
+
+
+def _model_file(thresholds: Path | None) -> Path | None:
+    """The file of ``--thresholds``, if it holds parameters of the model, too, as a file for the node may."""
+    if thresholds is None:
+        return None
+    names = file_parameters(thresholds, NODE, "")
+    return thresholds if any(name.partition(".")[0] in OF_THE_MODEL for name in names) else None
 
 
 def _require_signals(recording: Recording, position: Array, effort: Array) -> None:
@@ -103,7 +122,11 @@ def _require_signals(recording: Recording, position: Array, effort: Array) -> No
 
 
 def _contacts(
-    arguments: argparse.Namespace, recording: Recording, model: DynamicsModel, folder: Path | None
+    arguments: argparse.Namespace,
+    recording: Recording,
+    model: DynamicsModel,
+    beyond: Beyond | None,
+    folder: Path | None,
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
     motion = estimate(recording, arguments.cutoff)
@@ -112,22 +135,33 @@ def _contacts(
     )
     _require_signals(recording, position, effort)
     rate, correct = arguments.false_alarms, not arguments.uncorrected
-    residual, contacts = find_contacts(motion, model, rate, correct=correct)
+    silent = silent_joints(recording.states.effort)
+    residual, contacts = find_contacts(motion, model, rate, correct=correct, silent=silent, beyond=beyond)
     lines = contact_lines(recording.bag, residual, contacts, model)
+    lines += [
+        f"  warning: joint {model.joint_names[j]!r}: most of its efforts are exactly one value, as within a "
+        "dead zone: contacts at it are not told"
+        for j in silent
+    ]
     if folder is None:
         return lines
     write_report(folder, recording.bag, residual, contacts, model)
     return [*lines, f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}"]
 
 
-def _calibrate(arguments: argparse.Namespace, recordings: Sequence[Recording], model: DynamicsModel) -> None:
+def _calibrate(
+    arguments: argparse.Namespace,
+    recordings: Sequence[Recording],
+    model: DynamicsModel,
+    beyond: Beyond | None,
+) -> None:
     """Find, print and write the thresholds."""
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
     gain = arguments.gain or min(GAIN, GAIN_PER_RATE / max(steps))
     n = len(model.joint_names)
     zero = np.zeros(n)
     never = Thresholds(np.full(n, np.inf), zero, zero, zero)
-    settings = _settings(model, np.full(n, gain), never, arguments.adaptation)
+    settings = _settings(model, beyond, np.full(n, gain), never, arguments.adaptation)
     with Progress() as progress:
         progress.doing("running the observer over the bags", total=len(recordings), unit="bags")
         runs = []
@@ -143,7 +177,12 @@ def _calibrate(arguments: argparse.Namespace, recordings: Sequence[Recording], m
 
 
 def _settings(
-    model: DynamicsModel, gain: Array, thresholds: Thresholds, adaptation: float, confirmation: float = 0.0
+    model: DynamicsModel,
+    beyond: Beyond | None,
+    gain: Array,
+    thresholds: Thresholds,
+    adaptation: float,
+    confirmation: float = 0.0,
 ) -> ObserverSettings:
     """The node's observer: its gain and thresholds, friction by the model's coefficients."""
     return ObserverSettings(
@@ -154,11 +193,12 @@ def _settings(
         adaptation=adaptation,
         confirmation=confirmation,
         longest_gap=LONGEST_GAP,
+        beyond=beyond,
     )
 
 
-def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
-    """The observer that a parameter file of ``--calibrate`` describes.
+def read_thresholds(file: Path, model: DynamicsModel, beyond: Beyond | None = None) -> ObserverSettings:
+    """The observer that a parameter file of ``--calibrate`` describes, with a model and friction beyond its.
 
     Raises ``KaneDynamicsError`` ("no_thresholds") for any other file.
     """
@@ -178,4 +218,4 @@ def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
             "no_thresholds",
             file=file,
         ) from None
-    return _settings(model, gain, Thresholds(*parts), adaptation, confirmation)
+    return _settings(model, beyond, gain, Thresholds(*parts), adaptation, confirmation)

@@ -9,9 +9,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.contact.calibration import Calibration
+from kane_dynamics_ros.contact.changes import STEADY
 from kane_dynamics_ros.contact.events import Contacts, TipForce
 from kane_dynamics_ros.contact.residual import FLOOR, Residual
-from kane_dynamics_ros.control.observer import Collision
+from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT, Collision
 from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -39,6 +40,7 @@ class Bound(NamedTuple):
     greatest: float
     origin: str
     noisy: str  # a warning, or ""
+    push: float  # the change that comes and goes, in this joint alone, that is found
 
     @property
     def range(self) -> str:
@@ -64,6 +66,11 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
             limit = f"effort limit of {joint.effort:g} {unit(model, j)}" if limited else "largest effort"
             least = f"{100 * FLOOR:g} % of its {limit}"
             origin = least if (noise < floor).all() else f"{origin}, at least {least}"
+        if residual.standing:
+            noise[:] = contacts.pushes[j]
+            origin = (
+                f"of a standing arm, {100 * SHARE_OF_LIMIT:g} % of its limit, or {STEADY:g} times its noise"
+            )
         warning = ""
         if share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
@@ -81,6 +88,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
                 greatest=max(floor, float(noise.max())),
                 origin=origin,
                 noisy=warning,
+                push=contacts.pushes[j],
             )
         )
     return found
@@ -97,7 +105,8 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
         lines.append(
             f"  joint {each.joint!r}: contact above {each.range} {each.unit} "
             f"({each.origin}); unexplained {each.raw:.3g} {each.unit} RMS with the model as it is, "
-            f"{each.left:.3g} after its errors were fitted"
+            f"{each.left:.3g} after its errors were fitted; pushes, that come and go, from {each.push:.3g} "
+            f"{each.unit} if in it alone"
         )
         if each.noisy:
             lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
@@ -190,6 +199,7 @@ def write_report(
         "threshold": contacts.threshold,
         "false_alarms_per_hour": contacts.rate,
         "thresholds": [[each.least, each.greatest] for each in joints],
+        "pushes": [each.push for each in joints],
         "contacts": [
             {
                 **vars(each),
@@ -240,6 +250,8 @@ def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel
     for j, name in enumerate(model.joint_names):
         axes = figure.add_subplot(n, 1, j + 1)
         bound = np.maximum(contacts.threshold * residual.spread[every, j], residual.floor[j])
+        if residual.standing:
+            bound[:] = contacts.pushes[j]
         axes.fill_between(time, -bound, bound, color="#c9d6e2", label="threshold", linewidth=0)
         axes.plot(time, residual.external[every, j], color="#c0392b", linewidth=0.9, label="external effort")
         for contact in contacts.found:

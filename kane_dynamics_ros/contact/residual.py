@@ -5,7 +5,7 @@ model. The latter repeat with the motion, the former do not: hence what the moti
 subtracted, and only what is left counts. The fit is linear in
 
 - corrections of the ten inertial parameters of every body (the regressor),
-- for each joint an offset, a rotor inertia, viscous friction, and dry friction that saturates at several
+- for each drive an offset, a rotor inertia, viscous friction, and dry friction that saturates at several
   speeds, one part of it growing with the effort as in gears.
 
 Each unknown has a prior of half of its nominal size, so that a motion which does not excite it leaves it
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control.observer import default_thresholds
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -51,19 +53,26 @@ class Residual:
 
     ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
     the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
-    no contact falls below. ``joins`` are the indices at which an interval begins. All but ``time`` in N m or
-    N. ``free`` (N,): samples without contact, of which the noise was fitted.
+    no contact falls below. ``joins`` are the indices at which an interval begins. Efforts in N m or N,
+    rates [Hz], ``cutoff`` [Hz] is that of the motion.
+    ``free`` (N,): samples without contact, of which the noise was fitted. ``hidden``: what dry friction may
+    hide where a joint hardly moves. ``standing``: no joint moves but by contact.
     """
 
     time: Array
     q: Array
+    qd: Array
+    qdd: Array
     external: Array
     uncorrected: Array
     spread: Array
     floor: Array
     rate: float
+    cutoff: float
     joins: tuple[int, ...]
     free: Mask
+    hidden: Array
+    standing: bool
 
     @property
     def ratio(self) -> Array:
@@ -79,11 +88,15 @@ def external_efforts(
     correct: bool = True,
     free: Mask | None = None,
     share: float = QUANTILE,
+    silent: Sequence[int] = (),
+    beyond: Beyond | None = None,
 ) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in.
 
     ``free`` (N,): the samples without contact, from which errors and noise are fitted; all where None.
-    ``share``: of these samples' residuals that the spread leaves below.
+    ``share``: of these samples' residuals that the spread leaves below. ``silent``: joints whose effort does
+    not tell contacts (``silent_joints``); nothing stands out of their spread. ``beyond``: friction that the
+    model has not.
     """
     inner = motion.compared
     q, qd, qdd, effort = (
@@ -94,24 +107,39 @@ def external_efforts(
     stands = (np.abs(qd).max(axis=0) < STANDS) & (np.ptp(q, axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
+    if beyond is not None:
+        predicted = predicted + beyond.effort(qd, model.gravity(q), model.parameters.coulomb_velocity)
     missing = effort - predicted
     free = np.ones(len(q), bool) if free is None else free
-    explained = _explained(model, q, qd, qdd, predicted, missing, free) if correct else np.zeros_like(missing)
+    explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
+    if correct:
+        explained, coulomb = _explained(model, q, qd, qdd, predicted, missing, free)
     external = explained - missing  # what the environment adds, the drive need not supply
     lengths = [len(interval.time) for interval in inner]
     most = np.abs(effort).max(axis=0)
     floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
+    usual = np.maximum(spread(external, qd, qdd, free, share), least)
+    loudest, deaf = np.abs(external).max(axis=0), np.isin(np.arange(len(floor)), silent)
+    usual = np.where(deaf, loudest, usual)
+    slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
+    hidden = np.where(stands, 0.0, slow * (coulomb + default_thresholds(model, floor).rest))
+    hidden = np.where(deaf, loudest, hidden)
     return Residual(
         time=np.concatenate([interval.time for interval in inner]),
         q=q,
+        qd=qd,
+        qdd=qdd,
         external=external,
         uncorrected=-missing,
-        spread=np.maximum(spread(external, qd, qdd, free, share), least),
+        spread=usual,
         floor=floor,
         rate=motion.rate,
+        cutoff=motion.cutoff,
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
         free=free,
+        hidden=hidden,
+        standing=bool(stands.all()),
     )
 
 
@@ -127,15 +155,26 @@ def constant_joints(q: Array, effort: Array) -> list[int]:
     return [int(j) for j in np.flatnonzero(~np.any(changes, axis=0))]
 
 
+def silent_joints(effort: Array) -> list[int]:
+    """Joints of which most of the measured efforts (N, n) are exactly one value, as within a dead zone."""
+    counts = [np.unique(column, return_counts=True)[1].max(initial=0) for column in effort.T]
+    return [j for j, most in enumerate(counts) if most > 0.5 * len(effort)]
+
+
 # What the motion explains
 
 
 def _explained(
     model: DynamicsModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array, free: Mask
-) -> Array:
-    """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell."""
+) -> tuple[Array, Array]:
+    """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell.
+
+    And how much dry friction is in it, whatever its sign (N, n).
+    """
     size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
-    fastest, hardest = largest(qd), largest(qdd)
+    C = np.eye(q.shape[1]) if model.coupling is None else model.coupling
+    turning_at, gaining = qd @ C.T, qdd @ C.T  # of the drives
+    fastest, hardest = largest(turning_at), largest(gaining)
     # m, m l and m l^2 of each body, l its radius of gyration about the link frame's origin
     bodies = model.inertial_parameters.reshape(-1, 10)
     mass = np.maximum(bodies[:, 0], 0.1)
@@ -145,22 +184,24 @@ def _explained(
 
     def features(part: slice | NDArray[np.intp]) -> Array:
         """(samples, n, P): the effort of each unknown at its nominal size."""
-        speed = qd[part]
-        of_joints = [
+        speed = turning_at[part]
+        of_drives = [
             np.broadcast_to(size, speed.shape),
             size * speed / fastest,
-            size * qdd[part] / hardest,
+            size * gaining[part] / hardest,
             *(size * np.tanh(speed / saturated) for saturated in SPEEDS),
             np.abs(predicted[part]) * np.tanh(speed / SPEEDS[1]),
         ]
-        own = [each[:, :, None] * np.eye(q.shape[1]) for each in of_joints]
-        return np.concatenate([model.regressor(q[part], speed, qdd[part]) * inertial, *own], axis=2)
+        own = [each[:, None, :] * C.T for each in of_drives]
+        return np.concatenate([model.regressor(q[part], qd[part], qdd[part]) * inertial, *own], axis=2)
 
     step = max(1, int(free.sum()) // MOST_FITTED)
     fitted = np.flatnonzero(free)[::step]
     coefficients = robust_fit(features(fitted), missing[fitted], CORRELATED / PRIOR**2 / step)
     pieces = [slice(start, start + AT_ONCE) for start in range(0, len(q), AT_ONCE)]
-    return np.concatenate([features(piece) @ coefficients for piece in pieces])
+    explained = np.concatenate([features(piece) @ coefficients for piece in pieces])
+    *dry, by_load = np.abs(coefficients[len(inertial) :].reshape(-1, q.shape[1])[3:])
+    return explained, (size * sum(dry) + by_load * np.abs(predicted)) @ np.abs(C)
 
 
 def largest(values: Array) -> Array:
@@ -206,7 +247,8 @@ def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float) -> 
     Fitted to the samples ``free`` (N,).
     """
     parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
-    parts += [np.abs(qd) / largest(qd), np.abs(qdd) / largest(qdd)]
+    jerk = np.gradient(qdd, axis=0) if len(qdd) > 1 else qdd  # a delay between motion and effort shows in it
+    parts += [np.abs(each) / largest(each) for each in (qd, qdd, jerk)]
     features = np.stack(parts, axis=2)
     columns = [
         features[:, j] @ quantile_fit(features[free, j], np.abs(external[free, j]), share)

@@ -1,0 +1,210 @@
+"""Pushes as changes of the external efforts that come and go, which a level hides among slow errors.
+
+The contrast of a window of length L is its mean less the mean of the stretches F beside it,
+
+    c(t) = mean_(|s - t| < L/2) e(s) - 1/2 (mean before + mean after),     a gap g on either side left out.
+
+Errors of the model that are slower than the window cancel in it, and so does what stiction keeps.
+
+Of an arm that moves, the contrasts of all joints count together, as v = |C^(-1/2) (c / spread)|: errors of
+the model are alike in several joints, a push is not. C is the covariance of the contrasts, outliers clipped.
+Dry friction that is not known at rest, at most the Coulomb friction where a joint is slow, is taken off a
+contrast. The squares of normally distributed contrasts have exponential tails, hence the threshold of v^2.
+
+In an arm that stands nothing changes but by contact, noise and the stiction that contacts leave behind, which
+lets go over seconds. There windows of all lengths are tried, above a share of each joint's effort limit.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.contact.extremes import fit_tail
+from kane_dynamics_ros.contact.residual import FLOOR, QUANTILE, Mask, Residual, clusters, spread
+from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT
+
+AROUND = 0.3  # [s] of a contact, that do not count as free of it
+TAIL_SHARE = 0.6  # of the peaks that are no outliers
+INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other
+FINEST = 0.1  # of the floor: contrasts of efforts are not told apart any finer
+CUT = 2.0  # times its spread: external efforts beyond may be contacts, and count as this in the noise
+CLIPPED = 3.0  # times the spread: what is beyond counts as this in the covariance
+STEADY = 6.0  # standard deviations of a standing joint that are no noise
+QUIET, NORMAL = 0.4, 0.524  # of the contrasts that show the noise; where that quantile is of a normal one
+
+
+class Window(NamedTuple):
+    """Length, gap and length of the stretches beside it [s]."""
+
+    length: float
+    gap: float
+    beside: float
+
+    def samples(self, rate: float) -> tuple[int, int, int]:
+        """Half of the length, where the stretches beside begin, and where they end, from the middle on."""
+        half = max(1, round(0.5 * self.length * rate))
+        begin = half + max(1, round(self.gap * rate))
+        return half, begin, begin + max(1, round(self.beside * rate))
+
+
+MOVING = Window(1.0, 0.25, 1.0)
+SHORTEST = Window(0.3, 0.15, 0.3)  # of a standing arm; the others are twice, four times ... as long
+
+
+class Change(NamedTuple):
+    """Samples ``start`` to ``stop``, of which ``at`` is the middle; contrasts (n,), and over their spread."""
+
+    start: int
+    stop: int
+    at: int
+    efforts: Array
+    ratios: Array
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What contrasts of a window mean: ``spread`` (N, n), ``hidden`` (N, n) by friction at rest.
+
+    ``whitening`` (n, n) is C^-1, ``threshold`` that of v. ``whole`` (N,): where the window fits.
+    """
+
+    window: Window
+    spread: Array
+    hidden: Array
+    floor: Array
+    whitening: Array
+    threshold: float
+    whole: Mask
+
+    def ratios(self, contrasts: Array) -> Array:
+        """Contrasts over their spread (N, n), less what friction hides; 0 below the floor."""
+        left = np.maximum(np.abs(contrasts) - self.hidden, 0.0)
+        return np.where(left > self.floor, np.sign(contrasts) * left / self.spread, 0.0)
+
+    def size(self, ratios: Array) -> Array:
+        """v over its threshold (N,); 0 where the window does not fit."""
+        return np.where(self.whole, _size(ratios, self.whitening) / self.threshold, 0.0)
+
+    @property
+    def least(self) -> Array:
+        """The contrast (n,) that is found in one joint alone, usually."""
+        alone = self.threshold / np.sqrt(np.diag(self.whitening))
+        return np.asarray(np.maximum(np.median(self.spread, axis=0) * alone, self.floor))
+
+
+def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list[Scan]:
+    """The windows in which changes are looked for; noise is what is neither ``taken`` (N,) nor a contact.
+
+    ``outliers`` is the share of the peaks that may be contacts, ``rate`` that of false alarms an hour.
+    """
+    n = residual.q.shape[1]
+    if residual.standing:
+        found, window = [], SHORTEST
+        while (whole := _whole(residual, window)).any():
+            sizes = np.abs(contrast(residual.external, residual.rate, window)[whole])
+            noise = np.quantile(sizes, QUIET, axis=0) / NORMAL
+            least = np.maximum(SHARE_OF_LIMIT / FLOOR * residual.floor / STEADY, noise)
+            flat, none = np.broadcast_to(least, residual.q.shape), np.zeros((1, n))
+            found.append(Scan(window, flat, none, residual.floor, np.eye(n), STEADY, whole))
+            window = window._replace(length=2.0 * window.length)
+        return found
+    whole = _whole(residual, MOVING)
+    free = whole & residual.free & ~taken
+    if not free.any():
+        return []
+    # a push weighs on the contrasts of seconds around it: hence it is cut in the course that shows the noise
+    most = CUT * residual.spread
+    course = np.clip(bridged(residual.external, taken | ~residual.free), -most, most)
+    contrasts = contrast(course, residual.rate, MOVING)
+    usual = np.maximum(spread(contrasts, residual.qd, residual.qdd, free, QUANTILE), FINEST * residual.floor)
+    ratios = contrasts / usual
+    clipped = np.clip(ratios[free], -CLIPPED, CLIPPED)
+    C = clipped.T @ clipped / len(clipped)
+    C[np.diag_indices(n)] += 1e-6 * C.trace() / n + np.finfo(float).tiny
+    whitening = np.linalg.inv(C)
+    gap = max(1, round(INDEPENDENT * residual.rate))
+    peaks = clusters(np.where(free, _size(ratios, whitening), np.nan), gap, residual.joins)
+    peaks = peaks[np.isfinite(peaks)]
+    hours = len(peaks) * gap / residual.rate / 3600.0
+    threshold = float(np.sqrt(fit_tail(peaks**2, hours, TAIL_SHARE, outliers).threshold(rate)))
+    hidden = contrast(residual.hidden, residual.rate, MOVING, sign=1.0)
+    return [Scan(MOVING, usual, hidden, residual.floor, whitening, threshold, whole)]
+
+
+def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Change]:
+    """The changes that stand out where nothing is ``taken`` (N,), the largest taken out before the next.
+
+    For beside a push the contrasts stand out, too, with the other sign and half as large.
+    """
+    taken = taken.copy()
+    course = bridged(residual.external, taken)
+    found: list[Change] = []
+    around = round(AROUND * residual.rate)
+    while not taken.all():
+        best: tuple[float, int, Scan, Array] | None = None
+        for scan in looked:
+            contrasts = contrast(course, residual.rate, scan.window)
+            clear = scan.size(scan.ratios(contrasts)) > 1.0
+            size = np.where(clear & ~taken, np.square(contrasts / scan.floor).sum(axis=1), 0.0)
+            k = int(np.argmax(size))
+            if size[k] > (0.0 if best is None else best[0]):
+                best = float(size[k]), k, scan, contrasts
+        if best is None:
+            break
+        _, k, scan, contrasts = best
+        ratios = scan.ratios(contrasts)[k]
+        start, stop = _extent(course, k, int(np.argmax(np.abs(ratios))), contrasts[k], scan, residual.rate)
+        found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
+        taken[max(0, start - around) : stop + around] = True
+        course = bridged(residual.external, taken)
+    return found
+
+
+def _extent(course: Array, k: int, j: int, contrasts: Array, scan: Scan, rate: float) -> tuple[int, int]:
+    """The samples about k in which joint j is above half of its greatest distance from beside the window."""
+    half, begin, end = scan.window.samples(rate)
+    values = course[:, j]
+    beside = 0.5 * (values[k - end : k - begin].mean() + values[k + begin + 1 : k + end + 1].mean())
+    away = np.sign(contrasts[j]) * (values - beside)
+    peak = k - half + int(np.argmax(away[k - half : k + half + 1]))
+    below = np.flatnonzero(away <= 0.5 * away[peak])
+    before, after = below[below < peak], below[below > peak]
+    return int(before[-1]) + 1 if len(before) else 0, int(after[0]) if len(after) else len(values)
+
+
+def contrast(values: Array, rate: float, window: Window, sign: float = -1.0) -> Array:
+    """c of values (N, n); with ``sign`` 1 what arbitrary values of that size would amount to at most."""
+    half, begin, end = window.samples(rate)
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    middle = np.arange(len(values))
+
+    def mean(first: int, last: int) -> Array:
+        """Of the samples ``first`` to ``last`` from each on, as far as there are."""
+        low, high = (np.clip(middle + each, 0, len(values)) for each in (first, last + 1))
+        return np.asarray((sums[high] - sums[low]) / np.maximum(high - low, 1)[:, None])
+
+    return mean(-half, half) + sign * 0.5 * (mean(-end, -begin - 1) + mean(begin + 1, end))
+
+
+def bridged(values: Array, out: Mask) -> Array:
+    """Values (N, n) with those ``out`` (N,) on straight lines between the others."""
+    if not out.any() or out.all():
+        return values
+    known, every = np.flatnonzero(~out), np.arange(len(values))
+    return np.stack([np.interp(every, known, column[known]) for column in values.T], axis=1)
+
+
+def _size(ratios: Array, whitening: Array) -> Array:
+    return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", ratios, whitening, ratios)))
+
+
+def _whole(residual: Residual, window: Window) -> Mask:
+    """Where the window and the stretches beside it are within one interval of the recording (N,)."""
+    *_, end = window.samples(residual.rate)
+    mask = np.zeros(len(residual.time), bool)
+    for start, stop in pairwise([*residual.joins, len(mask)]):
+        mask[start + end : max(stop - end, start + end)] = True
+    return mask

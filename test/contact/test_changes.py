@@ -1,0 +1,117 @@
+"""Pushes that a level hides: as changes that come and go, beside stiction and errors of the model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pushed_arm import LIMITS, NAMES, Push, pushed
+from replay_bags import Record, write_bag
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.contact.changes import Window, contrast
+
+RATE = 100.0
+
+
+def found_in(record: Record, folder: Path) -> list[dict[str, Any]]:
+    """The contacts that the command reports."""
+    folder.mkdir()
+    words = ["--model", "manipulator_5dof", "--report", str(folder / "report")]
+    assert main(["observe", str(write_bag(folder / "bag", record)), *words]) == 0
+    contacts: list[dict[str, Any]] = json.loads((folder / "report" / "contacts.json").read_text())["contacts"]
+    return contacts
+
+
+def test_a_contrast_is_the_mean_less_the_mean_beside() -> None:
+    """Against sums written out; a line has none, and a push beside counts half, with the other sign."""
+    values = np.random.default_rng(0).normal(size=(200, 3))
+    window = Window(0.2, 0.05, 0.1)  # 10 samples to either side, then 5 left out and 10 more
+    found = contrast(values, RATE, window)
+    for i in (25, 90, 174):
+        beside = 0.5 * (values[i - 25 : i - 15].mean(axis=0) + values[i + 16 : i + 26].mean(axis=0))
+        np.testing.assert_allclose(found[i], values[i - 10 : i + 11].mean(axis=0) - beside, atol=1e-12)
+    line = np.linspace(0.0, 7.0, 200)[:, None]
+    np.testing.assert_allclose(contrast(line, RATE, window)[25:175], 0.0, atol=1e-12)
+    push = np.zeros((200, 1))
+    push[90:111] = 4.0
+    seen = contrast(push, RATE, window)[:, 0]
+    assert seen.max() == pytest.approx(4.0)
+    assert seen.argmax() == 100
+    assert seen.min() == pytest.approx(-2.0)
+
+
+KINDS = {
+    "keeps": lambda since: np.ones_like(since),
+    "lets go in a second": lambda since: np.exp(-since),
+    "creeps": lambda since: np.maximum(1.0 - since / 4.0, 0.0),
+}
+
+
+def sticking(kind: str, size: float) -> tuple[Record, tuple[float, ...]]:
+    """A standing arm, pushed at its first joint alone, which keeps a third of each push as ``kind`` says.
+
+    And when the pushes begin; each lasts 0.8 s.
+    """
+    starts, signs = (1.5, 4.0, 7.5, 11.0, 14.0), (1.0, 1.0, -1.0, 1.0, -1.0)
+    pushes = tuple(
+        Push(at, at + 0.8, (sign * size, 0.0, 0.0, 0.0, 0.0)) for at, sign in zip(starts, signs, strict=True)
+    )
+    arm, free = (pushed(18.0, RATE, some, still=True) for some in (pushes, ()))
+    time = np.arange(len(arm.effort)) / RATE
+    quiet = 0.2 * (free.effort - free.effort.mean(axis=0))
+    arm.effort[:] += quiet - (free.effort - free.effort.mean(axis=0))
+    for at, sign in zip(starts, signs, strict=True):
+        since = np.maximum(time - at - 0.8, 0.0)
+        left = np.where(time > at + 0.8, KINDS[kind](since), 0.0) * np.minimum(since / 0.1, 1.0)
+        arm.effort[:, 0] += sign * size / 3.0 * left
+    return arm, starts
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("size", [12.0, 25.0, 60.0])
+def test_pushes_of_one_joint_are_found_beside_the_stiction_that_they_leave(
+    tmp_path: Path, kind: str, size: float
+) -> None:
+    """From 5 % of the joint's limit of 250 N m; the levels between the pushes differ by as much."""
+    record, starts = sticking(kind, size)
+    found = found_in(record, tmp_path / "pushed")
+    assert [contact["start"] for contact in found] == pytest.approx(starts, abs=0.3)
+    assert [contact["end"] - contact["start"] for contact in found] == pytest.approx([0.8] * 5, abs=0.3)
+    assert {contact["joints"][0] for contact in found} == {NAMES[0]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_found_in_a_standing_arm_whose_stiction_lets_go(tmp_path: Path, seed: int) -> None:
+    """As from a motion before the recording: 8 % of each limit over some seconds, and drift."""
+    random = np.random.default_rng(seed)
+    arm = pushed(20.0, RATE, seed=seed, still=True)
+    time = np.arange(len(arm.effort))[:, None] / RATE
+    arm.effort[:] += LIMITS * random.uniform(-0.08, 0.08, 5) * np.exp(-time / random.uniform(0.5, 5.0, 5))
+    arm.effort[:] += LIMITS * 0.02 * np.cumsum(random.normal(size=arm.effort.shape), axis=0) * 0.01
+    assert found_in(arm, tmp_path / "free") == []
+
+
+def test_a_weak_push_at_the_tip_is_found_in_all_joints_together(tmp_path: Path) -> None:
+    """Of an arm that moves; in no joint its level stands out."""
+    starts = (4.0, 9.0, 14.0, 19.0)
+    forces = np.random.default_rng(5).normal(size=(4, 3))
+    forces *= 18.0 / np.linalg.norm(forces, axis=1, keepdims=True)
+    pushes = tuple(Push(at, at + 1.4, tuple(each)) for at, each in zip(starts, forces.tolist(), strict=True))
+    found = found_in(pushed(24.0, RATE, pushes), tmp_path / "pushed")
+    assert len(found) >= 3
+    assert all(any(abs(one["peak"] - at - 0.7) < 0.7 for at in starts) for one in found)
+
+
+def test_an_effort_within_a_dead_zone_tells_no_contact_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its efforts are zero but for a few seconds."""
+    arm = pushed(24.0, RATE)
+    time = np.arange(len(arm.effort)) / RATE
+    shown = ((time > 15.0) & (time < 17.0)) | ((time > 20.0) & (time < 22.0))
+    arm.effort[:, 3] = np.where(shown, 6.0 * np.abs(np.sin(40.0 * time)), 0.0)
+    assert found_in(arm, tmp_path / "free") == []
+    [warning] = [line for line in capsys.readouterr().out.splitlines() if "dead zone" in line]
+    assert NAMES[3] in warning
