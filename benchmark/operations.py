@@ -2,8 +2,8 @@
 
 Counted are the binary + - * / of numbers; unary minus and calls are counted apart. A call to a helper that
 the same file defines counts as the helper's own operations (CasADi squares with a helper), except calls to
-helpers whose name starts with a prefix in ``apart``. Subscripts are not arithmetic of the model. What stands
-in a loop counts as often as it runs, where that is known.
+helpers whose name starts with a prefix in ``apart``. Subscripts, addresses and integers are not arithmetic of
+the model. What stands in a loop counts as often as it runs; where that is not known, nothing is counted.
 """
 
 import shutil
@@ -34,12 +34,13 @@ class Operations:
 def count_operations(
     source: Path, function: str, apart: Sequence[str] = ("kd_sincos",), without: Sequence[str] = ()
 ) -> Operations:
-    """Operations of one call of ``function`` in a C file. Raises ``KeyError`` if it is not defined there.
+    """Operations of one call of ``function`` in a C file, in which no loop is left early.
 
-    ``without``: macros that leave other functions out, which a parser takes long for.
+    ``without``: macros that leave other functions out, which a parser takes long for. Raises ``KeyError`` if
+    the function is not defined there, ``ValueError`` for a loop whose bounds are not known.
     """
     tree = c_parser.CParser().parse(TYPES + preprocessed(source, without))
-    definitions = {node.decl.name: node.body for node in tree.ext if isinstance(node, c_ast.FuncDef)}
+    definitions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
     counter = _Counter(definitions, tuple(apart))
     counter.visit(definitions[function])
     return counter.operations
@@ -62,35 +63,63 @@ class _Counter(c_ast.NodeVisitor):  # type: ignore[misc]
     def __init__(self, definitions: dict[str, Any], apart: tuple[str, ...]) -> None:
         self.definitions, self.apart = definitions, apart
         self.operations = Operations()
-        self.constants: dict[str, int] = {}  # enumerators that were met
+        self.integers: dict[str, int] = {}  # what is known: enumerators, arguments and the counters of loops
+        self.addresses: set[str] = set()  # names of arrays and pointers
 
     def visit_Enumerator(self, node: Any) -> None:
-        self.constants[node.name] = self._value(node.value)
+        self.integers[node.name] = self._value(node.value)
+
+    def visit_Decl(self, node: Any) -> None:
+        if isinstance(node.type, c_ast.ArrayDecl | c_ast.PtrDecl):
+            self.addresses.add(node.name)
+        if node.init is not None:
+            self.visit(node.init)
+        if isinstance(node.type, c_ast.Enum | c_ast.FuncDecl):
+            self.visit(node.type)
 
     def visit_For(self, node: Any) -> None:
-        before, self.operations = self.operations, Operations()
-        self.visit(node.stmt)
-        found, self.operations = self.operations, before
-        times = self._times(node)
-        self.operations.binary += times * found.binary
-        self.operations.negations += times * found.negations
-        self.operations.calls.update({name: times * count for name, count in found.calls.items()})
-
-    def _times(self, node: Any) -> int:
-        """How often a loop's body runs; 1 where its bounds are no constants."""
+        first = node.init.decls[0] if isinstance(node.init, c_ast.DeclList) else node.init
+        counter, start = (
+            (first.name, first.init) if node.init is not first else (first.lvalue.name, first.rvalue)
+        )
         try:
-            first, last = self._value(node.init.decls[0].init), self._value(node.cond.right)
-        except NameError:
-            return 1
-        return abs(last - first) + (node.cond.op in ("<=", ">="))
+            self.integers[counter] = self._value(start)
+            while self._value(node.cond):
+                self.visit(node.stmt)
+                step = 1 if isinstance(node.next, c_ast.UnaryOp) else self._value(node.next.rvalue)
+                self.integers[counter] += step if "+" in node.next.op else -step
+        except NameError as error:
+            raise ValueError(f"{node.coord}: how often the loop runs is not known: {error}") from error
+
+    def visit_While(self, node: Any) -> None:
+        raise ValueError(f"{node.coord}: how often the loop runs is not known")
+
+    visit_DoWhile = visit_While
 
     def _value(self, expression: Any) -> int:
-        text = c_generator.CGenerator().visit(expression).replace("/", "//")
-        return int(eval(text, {}, self.constants))
+        text = c_generator.CGenerator().visit(expression).replace("/", "//").replace("&&", " and ")
+        return int(eval(text, {"__builtins__": {}}, self.integers))
 
     def visit_BinaryOp(self, node: Any) -> None:
-        self.operations.binary += node.op in ARITHMETIC
-        self.generic_visit(node)
+        sides = (node.left, node.right)
+        address = any(isinstance(side, c_ast.ID) and side.name in self.addresses for side in sides)
+        if self._known(node) is None:
+            self.operations.binary += node.op in ARITHMETIC and not address
+            self.generic_visit(node)
+
+    def visit_TernaryOp(self, node: Any) -> None:
+        chosen = self._known(node.cond)
+        if chosen is None:
+            self.generic_visit(node)
+        else:
+            self.visit(node.iftrue if chosen else node.iffalse)
+
+    def _known(self, expression: Any) -> int | None:
+        """The value of an expression of known integers alone."""
+        try:
+            return self._value(expression)
+        except (NameError, SyntaxError, TypeError):
+            return None
 
     def visit_Assignment(self, node: Any) -> None:
         self.operations.binary += node.op in ARITHMETIC
@@ -105,10 +134,17 @@ class _Counter(c_ast.NodeVisitor):  # type: ignore[misc]
         self.visit(node.name)
 
     def visit_FuncCall(self, node: Any) -> None:
-        name = node.name.name
+        name, arguments = node.name.name, node.args.exprs if node.args else ()
         if name in self.definitions and not name.startswith(self.apart):
-            self.visit(self.definitions[name])
+            definition, outside = self.definitions[name], (self.integers, self.addresses)
+            self.integers, self.addresses = dict(self.integers), set(self.addresses)
+            for parameter, argument in zip(definition.decl.type.args.params, arguments, strict=True):
+                known = self._known(argument)
+                if known is not None:
+                    self.integers[parameter.name] = known
+            self.visit(definition)
+            self.integers, self.addresses = outside
         else:
             self.operations.calls[name] += 1
-        if node.args is not None:
-            self.visit(node.args)
+        for argument in arguments:
+            self.visit(argument)

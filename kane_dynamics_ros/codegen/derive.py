@@ -34,8 +34,9 @@ class Derived:
         for function in self.equations.functions:
             if function.composed == "functions":
                 found[function.name] = self._of_parts(function.name, found)
-            elif function.slopes:
-                found[function.name] += self._products
+            elif not function.composed:
+                checks = OperationCount(0, function.pivots, 0, 0)  # of each pivot against the diagonal
+                found[function.name] += checks + self._products if function.slopes else checks
         for function in self.equations.functions:
             if function.composed == "defaults":
                 found[function.name] = found[f"{function.name}_with"]
@@ -57,7 +58,7 @@ class Derived:
         products = [
             (n - j) * (n - j - 1) // 2 + (j + 1) * j for j in range(n)
         ]  # by row: eliminated, inverted
-        inverse = OperationCount(sum(products), sum(products), n * (n + 1) // 2, 0)
+        inverse = OperationCount(sum(products), sum(products) + n, n * (n + 1) // 2, 0)
         M_inverse = found["mass_matrix_with"] + inverse
         if name == "inverse_mass_matrix_with":
             return M_inverse
@@ -92,7 +93,9 @@ def listed(equations: RobotFunctions) -> tuple[dict[str, Listing], Listing]:
     once = hoisted(graph, outputs)
     prepared = {index: f"prepared[{k}]" for k, index in enumerate(once)}
     listings = {
-        f.name: list_statements(graph, f.outputs, prepared) for f in equations.functions if not f.composed
+        f.name: list_statements(f.outputs[0].graph, f.outputs, {} if f.nominal else prepared)
+        for f in equations.functions
+        if not f.composed
     }
     prepare = list_statements(graph, [graph.reference(index) for index in once], {})
     return listings, prepare

@@ -13,6 +13,7 @@ from kane_dynamics_ros.codegen.arrangement import (
     plain_arrangement,
     sharing_arrangement,
 )
+from kane_dynamics_ros.codegen.factoring import simplified
 from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
 from kane_dynamics_ros.codegen.parameters import ParameterLayout
 from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
@@ -48,6 +49,7 @@ from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, re
 from kane_dynamics_ros.formulation.kane.shared_axes import placements_in_shared_axes
 
 Composed = Literal["", "functions", "defaults"]
+FACTORED = 550  # operations up to which functions are factored: it takes long, and gains less in long ones
 WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
 MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
 NEEDS = {  # what those call that are computed from other functions
@@ -322,22 +324,33 @@ class ArrangedChain:
 # Inverse and forward dynamics, their parts and their derivatives, as generated functions.
 
 
-def best_arrangement(
-    segments: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float], *, share: bool = True
-) -> Arrangement:
-    """What costs least for inverse dynamics; ``share`` = False: with every body in its own axes."""
+def best_arrangements(
+    segments: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float]
+) -> tuple[Arrangement, Arrangement, Arrangement]:
+    """What costs least for inverse dynamics: with every body in its own axes, as derived, and factored."""
+
+    def efforts(arrangement: Arrangement) -> tuple[Expression, ...]:
+        state = state_symbols(Graph(), len(rotor_inertia))
+        return ArrangedChain(state, arrangement, segments, gravity, rotor_inertia).inverse_dynamics
 
     @cache
     def cost(arrangement: Arrangement) -> int:
-        state = state_symbols(Graph(), len(rotor_inertia))
-        chain = ArrangedChain(state, arrangement, segments, gravity, rotor_inertia)
-        return operations(chain.inverse_dynamics).total
+        return operations(efforts(arrangement)).total
+
+    def worth(own_cost: int, shared_cost: int) -> Arrangement:
+        return shared if shared_cost < WORTH_SUMS * own_cost else own
 
     own = improved(plain_arrangement(segments), segments, cost)
-    if not share:
-        return own
     shared = improved(replace(sharing_arrangement(segments), keep=own.keep), segments, cost)
-    return shared if cost(shared) < WORTH_SUMS * cost(own) else own
+    if shared == own:
+        return own, own, own
+    counts = (operations(factored(efforts(choice))).total for choice in (own, shared))
+    return own, worth(cost(own), cost(shared)), worth(*counts)
+
+
+def factored(outputs: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The outputs with fewer operations, unless they have so many that it would take long."""
+    return simplified(outputs) if operations(outputs).total <= FACTORED else outputs
 
 
 def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChain) -> list[Function]:
@@ -356,6 +369,8 @@ def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChai
         if not composed:
             try:
                 written = row.outputs()
+                if not suffix:
+                    written = factored(written)
             except ZeroDivisionError:  # of a massless joint: its name is found at run time, by the pivots
                 composed = "defaults"
         functions.append(
@@ -617,11 +632,11 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     given = layout.bind(graph, chain, reframed)
     nominal = reframed.segments, apply(reframed.R_0R, chain.gravity), chain.rotor_inertia
     loaded = given.common_normal_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
-    choices = best_arrangement(*nominal), sharing_arrangement(reframed.segments)
-    defaults, parametrized = (
-        [ArrangedChain(state, choice, *numbers) for choice in choices] for numbers in (nominal, loaded)
-    )
-    regrouped = regroup(given.common_normal_segments, choices[0].keep)
+    _, derived, best = best_arrangements(*nominal)
+    sharing = sharing_arrangement(reframed.segments)
+    defaults = [ArrangedChain(state, choice, *nominal) for choice in (best, sharing)]
+    parametrized = [ArrangedChain(state, choice, *loaded) for choice in (derived, sharing)]
+    regrouped = regroup(given.common_normal_segments, derived.keep)
     poses = pose_functions(state, given.link_segments, chain)
     functions = (
         *dynamic_functions("", *defaults),

@@ -318,7 +318,7 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
     ``parameters``, with ``-DKD_WITHOUT_BATCHES`` all forms for many states, and with ``-DKD_WITHOUT_STATES``
     those for one that these do not call: so the file can be compiled in several units.
     """
-    passes: dict[tuple[int, ...], Sines] = {}
+    passes: dict[tuple[object, ...], Sines] = {}
     in_lanes = set()  # the passes of functions that compute states side by side
     texts = []
     for function in derived.equations.functions:
@@ -327,7 +327,10 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
             cut = cut_at_angles(derived.listings[function.name])
             listing = cut.after
             if cut.angles:
-                sines = passes.setdefault(cut.angles, Sines(len(passes), cut, precision))
+                text = _Text(cut.before, precision)
+                angles = sorted((k, text.names[i]) for k, i in zip(cut.place, cut.angles, strict=True))
+                key = (*angles, text.statements())  # of functions on different graphs, too
+                sines = passes.setdefault(key, Sines(len(passes), cut, precision))
         printer = _Printer(name, derived.equations, function, listing, sines, precision)
         if sines and printer.laned:
             in_lanes.add(sines.k)

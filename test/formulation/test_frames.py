@@ -58,6 +58,17 @@ def test_reframed_and_regrouped_chains_need_the_same_torques(
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
+def test_origins_of_a_shoulder_stay_where_its_axes_meet() -> None:
+    """Three axes through one point; the fourth passes the third 0.3 m up, and only there is a step."""
+    rng = np.random.default_rng(4)
+    chain = turned(random_chain(rng, 4, prismatic=0.0), GEOMETRIES["crossed"])
+    steps = [(0.2, 0.1, 0.5), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.1, 0.0, 0.3)]
+    joints = [replace(j, p_PoJo_P=step) for j, step in zip(chain.joints, steps, strict=True)]
+    found = [segment.p_PoJo_P for segment in reframe(replace(chain, joints=tuple(joints))).segments]
+    assert found[:3] == [(0.0, 0.0, 0.0)] * 3
+    np.testing.assert_allclose(found[3], (0.1 * math.cos(1.0), 0.0, 0.3), atol=1e-15)
+
+
 def _lever(segment: Segment, keep: str) -> bool:
     return not segment.prismatic and abs(segment.p_PoJo_P["xy".index(keep)]) > 1e-3
 

@@ -134,7 +134,26 @@ def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) ->
         if following[k] is None:  # a last frame may slide along its axis to the foot
             frames[k] = Frame(frames[k].R_RF, foot)
         frames[j] = Frame(orthonormal(x, axes[j]), origin)
-    return frames
+    return _with_origins_at_rest(segments, frames)
+
+
+def _with_origins_at_rest(segments: Sequence[Segment], frames: Sequence[Frame]) -> list[Frame]:
+    """The frames of joints whose axes meet in a point of the root link, as in a shoulder, moved there.
+
+    Their origins do not accelerate, and no force needs to be carried from one to the next.
+    """
+    found = list(frames)
+    resting: list[bool] = []
+    for segment, frame in zip(segments, frames, strict=True):
+        rests = segment.parent < 0
+        if not rests and resting[segment.parent]:
+            center = found[segment.parent].p_RoFo_R
+            foot = add(center, _across(frame.z, add(frame.p_RoFo_R, scale(-1.0, center))))
+            rests = _length(add(foot, scale(-1.0, center))) <= SNAP * _length(frame.p_RoFo_R)
+            if rests:
+                found[len(resting)] = Frame(frame.R_RF, center)
+        resting.append(rests and not segment.prismatic)
+    return found
 
 
 def next_joints(segments: Sequence[Segment]) -> list[int | None]:
