@@ -191,7 +191,8 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     if result.extent.speeds[j] < STANDS:
         return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
     if max(urdf, node) > WORSE * nominal:  # what goes to the user, by either way
-        return Sentence("worse", f"{name} is worse than with the URDF: {figures}{reason}")
+        alone = "" if node > WORSE * nominal else f", the identified one alone ({urdf:.3g} {unit})"
+        return Sentence("worse", f"{name} is worse than with the URDF{alone}: {figures}{reason}")
     if identified > WORSE * nominal:
         worse = f"{name}: its terms are worse than the URDF's, and not written"
         return Sentence("not_written", f"{worse}: {figures}{reason}")
@@ -259,8 +260,7 @@ def mostly_at_rest(result: Identified) -> Array:
 
 def stiction(result: Identified) -> Array:
     """What dry friction can hold at each joint, under its usual load: (n,)."""
-    terms = result.found.terms
-    coulomb, stribeck, load = terms[:, LEAVES].T
+    coulomb, stribeck, load = result.found.terms[:, LEAVES].T
     level = np.maximum(coulomb + stribeck, 0.0) + load * result.judged.held.effort
     return np.asarray(level if result.found.coupling is None else level @ np.abs(result.found.coupling))
 
