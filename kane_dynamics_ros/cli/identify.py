@@ -151,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(compiled)
     print("written: " + ", ".join(map(str, files.values())))
     held = found.judged.held
-    residual = held.relative(held.identified)
+    residual = held.relative(found.found.written.node_errors)
     if arguments.max_residual is not None and residual > arguments.max_residual:
         bound = f"--max-residual {arguments.max_residual:g}"
         print(f"held-out residual {residual:.4g} exceeds {bound}", file=sys.stderr)

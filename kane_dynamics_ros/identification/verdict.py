@@ -69,7 +69,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
     doubts = [*mistakes(store, model, scaled), *_doubts(result, store, model, joints)]
     held = result.judged.held
-    left, before = (100 * held.relative(each) for each in (held.identified, held.nominal))
+    left, before = (100 * held.relative(each) for each in (result.found.written.node_errors, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
     figures = (
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
@@ -110,7 +110,7 @@ def _doubts(
             f"too little motion: {certainty.samples:.0f} independent samples below the cut-off for "
             f"{certainty.decided:.0f} unknowns; record a longer motion of excite",
         )
-    left = held.relative(held.identified)
+    left = held.relative(result.found.written.node_errors)
     if left > POOR:
         yield Sentence(
             "poor",

@@ -302,17 +302,6 @@ def test_a_good_recording_is_usable_and_says_at_which_frequencies(tmp_path):
     assert all("noise" in each["sentence"] for each in data["verdict"]["joints"])
 
 
-def test_coupled_joints_are_named(tmp_path):
-    """The second motor also drags the first joint's friction."""
-    motion = two_links.harmonics()
-    tau = truth(motion)
-    tau[:, 1] += 1.0 * np.tanh(motion[1][:, 0] / 0.03)
-    bag = two_links.bag(tmp_path / "bag", motion, tau)
-    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
-    assert "coupled" in data["verdict"]["joints"][1]["sentence"]
-    assert "j1" in data["verdict"]["joints"][1]["sentence"]
-
-
 def test_effort_in_coarse_steps_is_not_clipped(tmp_path):
     """Steps of 4 N m stay for many samples at every value, not only at the largest."""
     motion = two_links.harmonics()
