@@ -98,6 +98,8 @@ class _Counter(c_ast.NodeVisitor):  # type: ignore[misc]
 
     def _value(self, expression: Any) -> int:
         text = c_generator.CGenerator().visit(expression).replace("/", "//").replace("&&", " and ")
+        if "." in text:
+            raise TypeError("not of integers alone")
         return int(eval(text, {"__builtins__": {}}, self.integers))
 
     def visit_BinaryOp(self, node: Any) -> None:

@@ -23,7 +23,7 @@ which dissipates what the drives' own friction does: qd^T C^T f(C qd) = w^T f(w)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -101,7 +101,7 @@ class Beyond:
     viscous_asymmetry: Array
     square_root: Array
     stribeck_velocity: Array
-    at_rest: Array = field(default_factory=lambda: np.zeros(1))
+    at_rest: Array
     coupling: Array | None = None
 
     @classmethod

@@ -25,7 +25,8 @@ WIDTH = MODEL.parameters.coulomb_velocity
 
 def coefficients(seed=0):
     random = np.random.default_rng(seed)
-    return {name: random.uniform(0.1, 1.0, 5) for name in (*BEYOND, "stribeck_velocity")}
+    terms = {name: random.uniform(0.1, 1.0, 5) for name in (*BEYOND, "stribeck_velocity")}
+    return {**terms, "at_rest": np.zeros(5)}
 
 
 def by_hand(terms, joint, qd, load):

@@ -159,8 +159,8 @@ def smooth_motion(
 ) -> SampledMotion:
     """A motion of the joints that are ``moving``, from rest to rest, with ``PART`` of every limit at most.
 
-    Of effort limits it uses ``PART`` of what holding the start leaves. A joint for which the URDF has no
-    start begins within ``PART`` of its range.
+    Of effort limits it uses ``PART`` of what holding the start leaves. A joint that moves and for which the
+    URDF has no start begins within ``PART`` of its range.
 
     ``height`` gives the lowest point of the arm (N,) [m] at positions (N, n); it stays above ``floor``, by
     default 0 or where it is at the start. Raises ``MotionError`` where not even standing still keeps the

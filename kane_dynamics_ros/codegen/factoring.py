@@ -41,7 +41,7 @@ def simplified(outputs: Sequence[Expression]) -> tuple[Expression, ...]:
     """The outputs with fewer operations, or as they are.
 
     First products that occur again are kept, then they are taken apart: either finds what the other misses.
-    They are on a graph of their own; the outputs must not depend on ``prepared`` values.
+    The result is on a graph of its own; the outputs must not depend on ``prepared`` values.
 
     Args:
         outputs: of one function, on one graph.

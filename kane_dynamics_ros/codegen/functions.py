@@ -1,4 +1,7 @@
-"""The functions of a generated module, as expressions on one graph that shares sub-expressions."""
+"""The functions of a generated module, as expressions on a graph that shares sub-expressions.
+
+Functions that ``factoring`` simplified are on graphs of their own.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond, last_direction
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.runtime import DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
@@ -56,7 +56,8 @@ class Law:
     N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``.
     ``continuous`` (n,) marks the joints whose position error is taken on the shorter side; None
     when there is no such joint. ``has_friction`` says whether there is any friction to compute; ``beyond``
-    is what joins the viscous and Coulomb friction, under the rigid bodies' load at the reference.
+    is what joins the viscous and Coulomb friction, under the rigid bodies' load at the reference, and
+    ``keeps_friction`` whether any joint keeps a part of it at rest.
     """
 
     mode: Mode
@@ -68,6 +69,7 @@ class Law:
     continuous: NDArray[np.bool_] | None
     has_friction: bool
     beyond: Beyond | None = None
+    keeps_friction: bool = False
 
 
 def build_law(
@@ -91,6 +93,7 @@ def build_law(
         continuous=continuous if continuous.any() else None,
         has_friction=switches.friction and (model.parameters.rub or beyond is not None),
         beyond=beyond,
+        keeps_friction=beyond is not None and bool(beyond.at_rest.any()),
     )
 
 
@@ -146,7 +149,7 @@ def friction_at(law: Law, reference: Array, direction: Array | None = None) -> A
     if law.beyond is not None:
         load = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d) if law.beyond.load.any() else qd_d
         effort = effort + law.beyond.effort(qd_d, load, parameters.coulomb_velocity)
-        if direction is not None and law.beyond.at_rest.any():
+        if direction is not None and law.keeps_friction:
             coulomb, width = np.array(parameters.coulomb), parameters.coulomb_velocity
             effort = effort + law.beyond.effort_at_rest(qd_d, load, coulomb, width, direction)
     return effort
@@ -154,9 +157,10 @@ def friction_at(law: Law, reference: Array, direction: Array | None = None) -> A
 
 def direction_after(law: Law, reference: Array, before: Array) -> Array:
     """The direction (n,) in which each drive's reference moved last, from that of the state before."""
-    C, width = law.friction.coupling, law.friction.parameters.coulomb_velocity
+    C = law.friction.coupling
     speeds = reference[1] if C is None else C @ reference[1]
-    return np.asarray(last_direction(speeds[None], width, before)[0])
+    moves = np.abs(speeds) >= law.friction.parameters.coulomb_velocity
+    return np.where(moves, np.sign(speeds), before)
 
 
 def position_error(law: Law, q_d: Array, q: Array) -> Array:

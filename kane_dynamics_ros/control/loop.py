@@ -89,7 +89,7 @@ class ControlStep(NamedTuple):
     tau: Array
     q: Array
     qd: Array
-    direction: Array | None = None
+    direction: Array
 
 
 @dataclass(frozen=True)
@@ -436,7 +436,7 @@ class ControlLoop:
         """The law's effort within the limits, or a reaction where it is not finite."""
         settings = self.settings
         try:
-            if settings.law.beyond is not None and settings.law.beyond.at_rest.any():
+            if settings.law.keeps_friction:
                 self._direction = direction_after(settings.law, reference, self._direction)
             wanted = efforts(settings.law, reference, q, qd, self._direction)
         except NonFiniteError:
@@ -530,10 +530,12 @@ class ControlLoop:
         noticed = NOTICEABLE * tolerances.trajectory
         found = self._effect.missing(self.settings.law, noticed, span, time, last.reference[0], last.q)
         if found is not None:
-            j, limits = found.joint, self.settings.effort_limits
+            joint = self.settings.law.rigid.joints[found.joint]
+            limit = self.settings.effort_limits[found.joint]
             moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g}"
-            asked = f"{abs(last.tau[j]):.3g} of at most {limits[j]:g}"
-            self._lose(j, f"{moved}: commands have no effect, now {asked} (N m or N)", self._last_ns)
+            asked = f"{abs(last.tau[found.joint]):.3g} {'N' if joint.kind == 'prismatic' else 'N m'}"
+            asked += f" of at most {limit:g}" if math.isfinite(limit) else ""
+            self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", self._last_ns)
 
     def _lose(self, joint: int, what: str, now_ns: int, cause: Cause = "path_tolerance") -> None:
         """The arm does not follow: drop the trajectory, hold the measured position or what is asked for."""

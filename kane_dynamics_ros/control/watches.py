@@ -45,7 +45,7 @@ def seen(
         largest: Array | float = safety.position_jump
         if fastest is not None:
             largest = np.minimum(fastest * (JUMP_FACTOR * (gap + JITTER)), largest)
-        if True in (moved > largest).tolist():
+        if any((moved > largest).tolist()):
             return Seen(q, last.good_q, time), (*faults, "position_jump")
     return Seen(q, q, time), faults
 
@@ -104,7 +104,7 @@ class SaturationWatch:
 
     def lasts(self, clamped: NDArray[np.bool_], names: Sequence[str], time: float, longest: float) -> bool:
         """Whether clamping goes on for longer than ``longest`` [s], 0 for ever; it counts anew then."""
-        if True not in clamped.tolist():
+        if not any(clamped.tolist()):
             self._since = None
             return False
         for i in np.flatnonzero(clamped).tolist():

@@ -128,7 +128,7 @@ def friction_beyond(values: Values, joints: Sequence[str]) -> Beyond:
     return Beyond(
         **{name: given(values, f"friction.{name}", n, zero) for name in BEYOND},
         stribeck_velocity=given(values, "friction.stribeck_velocity", n, one),
-        at_rest=given({"friction.at_rest": [], **values}, "friction.at_rest", n, zero),  # no simulated arm's
+        at_rest=given(values, "friction.at_rest", n, zero) if "friction.at_rest" in values else zero,
         coupling=np.reshape(C, (n, n)) if C else None,
     )
 

@@ -10,6 +10,7 @@ from random_chains import random_chain, random_gravity, random_inertia, random_s
 from scipy.spatial.transform import Rotation
 
 from kane_dynamics_ros.algebra import symmetric
+from kane_dynamics_ros.contact.changes import Window, contrast
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics, energy
 from kane_dynamics_ros.formulation.kane.dynamics import carried_wrenches, joint_efforts, mass_matrix
@@ -259,6 +260,15 @@ def test_T27_is_checked_on_a_closed_form_and_on_the_simulated_arm():
     assert "def test_the_residual_of_a_moving_arm_converges_with_the_square_of_the_step" in tests
 
 
+def test_T28_a_contrast_is_the_change_of_a_mean():
+    """A push over the middle of the window, beside it a slow error that goes through its mean."""
+    window, rate, size = Window(1.0, 0.25, 1.0), 100.0, 7.0
+    time = np.arange(1000) / rate
+    push = np.abs(time - 5.0) < 0.6
+    external = np.column_stack([size * push, 3.0 + 0.2 * time, size * push + 3.0 + 0.2 * time])
+    assert contrast(external, rate, window)[500] == pytest.approx([size, 0.0, size], abs=1e-12)
+
+
 PAGE = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
 NUMBERS = re.findall(r"\\tag\{(T\d+)\}", PAGE)
 # (T7): `kane/dynamics.py`, `inertia_force`
@@ -267,7 +277,7 @@ CODE = re.findall(r"^\((T\d+)\)[^`\n]*`(\w+/\w+\.py)`, `(\w+)`(?: and `(\w+)`)?"
 
 def test_every_equation_of_the_page_has_a_test_here():
     here = Path(__file__).read_text(encoding="utf-8")
-    assert len(NUMBERS) == 27
+    assert len(NUMBERS) == 28
     for number in NUMBERS:
         assert re.search(rf"{number}(?!\d)", here), number
 
@@ -276,7 +286,7 @@ def test_every_equation_of_the_page_names_code_that_exists():
     assert [number for number, *_ in CODE] == NUMBERS
     for _, path, *names in CODE:
         package = ROOT / "kane_dynamics_ros"
-        outside = path.startswith(("codegen/", "control/"))
+        outside = path.startswith(("codegen/", "control/", "contact/"))
         text = (package / (path if outside else f"formulation/{path}")).read_text()
         for name in filter(None, names):
             assert re.search(rf"^(def|class) {name}\b", text, re.MULTILINE), (path, name)

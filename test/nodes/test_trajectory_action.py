@@ -188,9 +188,8 @@ async def as_coroutine(awaitable):
 
 def test_a_goal_is_a_trajectory_and_succeeds_with_it(action, intake):
     handle = accepted(action, Handle(goal()))
-    step = ControlStep(
-        np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), None, None, np.array([0.9, 2.0]), np.zeros(2)
-    )
+    reference, none = np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), np.zeros(2)
+    step = ControlStep(reference, None, None, np.array([0.9, 2.0]), none, none)
     goals = [Goal(Ticket(1), 2_000_000_000, 5_000_000_000), Goal(Ticket(2), 0, 1)]
     result = asyncio.run(
         run(
