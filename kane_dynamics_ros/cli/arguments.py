@@ -54,13 +54,13 @@ def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], f
     return read
 
 
-def height(option: str, none: bool = False) -> Callable[[str], float]:
-    """A reader of heights [m]; where ``none`` is allowed, that is minus infinity."""
+def number(option: str, needed: str, none: bool = False) -> Callable[[str], float]:
+    """A reader of finite numbers; ``needed``: what to give, in words; ``none`` is allowed: minus infinity."""
 
     def read(text: str) -> float:
         value = -math.inf if none and text == "none" else number_in(text)
         if math.isnan(value):
-            raise unusable(option, text, "give a height in m" + ", or none" * none)
+            raise unusable(option, text, needed)
         return value
 
     return read
@@ -246,8 +246,8 @@ def add_parameters_argument(parser: argparse.ArgumentParser) -> None:
     """``--parameters``, which ``with_parameter_file`` reads."""
     text = (
         "gravity, payload, rotor inertias and friction that a ROS parameter file gives to feedforward_node, "
+        "as the parameters.yaml that identify writes; friction is the file's, whatever else is asked for"
     )
-    text += "as the parameters.yaml that identify writes"
     parser.add_argument("--parameters", type=Path, metavar="FILE", help=text)
 
 

@@ -53,9 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--harmonics", type=int, default=6, metavar="N", help="per joint; default: %(default)s")
     add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
     text = "height of the floor in the root link [m], or none; default: where that link stands"
-    add("--floor", type=cli.height("--floor", none=True), metavar="Z", help=text)
+    floor = cli.number("--floor", "give a height in m, or none", none=True)
+    add("--floor", type=floor, metavar="Z", help=text)
     text = "least height over the floor of everything that moves [m]; default: %(default)s"
-    add("--clearance", type=cli.height("--clearance"), default=0.05, metavar="M", help=text)
+    clearance = cli.number("--clearance", "give a height in m")
+    add("--clearance", type=clearance, default=0.05, metavar="M", help=text)
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
     text = "another seed gives another trajectory, for validation; default: %(default)s"
     add("--seed", type=int, default=0, help=text)

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several: dict[str, Any] = {"action": "extend", "default": [], "nargs": "+"}
     add("--validate", **several, type=Path, metavar="BAG", help="bags only to judge by")
     text = "of each bag's end to judge by; default: %(default)s"
-    add("--holdout", default=HOLDOUT, metavar="PART", help=text)
+    add("--holdout", default=HOLDOUT, type=holdout, metavar="PART", help=text)
     text = "a joint that the bag calls otherwise; one * on both sides: 'left_*=*'"
     add("--rename", **several, metavar="BAG_NAME=MODEL_NAME", help=text)
     cli.add_workers(parser)
@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "N m or N a recorded unit, for efforts in ampere or per cent"
     add("--effort-scale", action="append", default=[], metavar="[JOINT=]X", help=text)
     text = "by which the recorded efforts are later than the positions of their stamps [s]; default: 0"
-    add("--effort-delay", default="0", metavar="S", help=text)
+    seconds = cli.number("--effort-delay", "give a number of seconds")
+    add("--effort-delay", type=seconds, default=0.0, metavar="S", help=text)
     text = (
         "the drive of JOINT turns with OTHER, too, by X for each rad or m of it, as in many wrists; none: no "
         "drive does; default: such couplings are looked for"
@@ -103,8 +104,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class Inputs:
     """What is identified, and from what: ``validated``, the last bags of the store, are only judged.
 
-    ``carriers``: of each body of the chain, the link that carries what is found; ``notes``: on the choice of
-    the chain.
+    ``carriers``: of each body of the chain, the link that carries what is found; ``loads``: at the tip, of
+    each bag; ``notes``: on the choice of the chain.
     """
 
     arguments: argparse.Namespace
@@ -114,6 +115,7 @@ class Inputs:
     model: DynamicsModel
     store: MotionStore
     validated: int
+    loads: Sequence["Load | None"]
     notes: Sequence[str]
 
 
@@ -125,8 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
     renamings = recording.read_renamings(arguments.rename)
-    loads_of(arguments.payload, fitted + judged)  # told before bags are read, which may take minutes
-    holdout(arguments.holdout)
+    loads = loads_of(arguments.payload, fitted + judged)  # before bags are read, which may take minutes
     robot = cli.robot_of(arguments)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
     files = output_files(arguments, chain)
@@ -138,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
             progress.doing("reading the bags", unit="messages")
             with read(model, fitted + judged, arguments, renamings, progress) as store:
                 bodies = urdf_text.carriers(robot, chain)
-                inputs = Inputs(arguments, robot, chain, bodies, model, store, len(judged), notes)
+                inputs = Inputs(arguments, robot, chain, bodies, model, store, len(judged), loads, notes)
                 found = identified(inputs, progress)
                 progress.doing("writing the results")
                 write = write_payload if arguments.payload_only else write_results
@@ -226,12 +227,9 @@ def read(
     if arguments.payload and C is not None and not arguments.motor_efforts:
         needed = "with --couple the gains are those of the drives: give --motor-efforts, too"
         raise cli.unusable("--payload", arguments.payload[0], needed)
-    delay = cli.number_in(arguments.effort_delay)
-    if math.isnan(delay):
-        raise cli.unusable("--effort-delay", arguments.effort_delay, "give a number of seconds")
     same = (model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
     drives = C if arguments.motor_efforts else None
-    requests = [Request(bag, names, *same, drives, delay) for bag in bags]
+    requests = [Request(bag, names, *same, drives, arguments.effort_delay) for bag in bags]
     many = len(bags) > 1 and (arguments.jobs > 1 or arguments.dask is not None)
     with executor(arguments.jobs, arguments.dask) if many else nullcontext() as pool:
         store = read_bags(requests, pool, progress.advance)
@@ -243,12 +241,10 @@ def read(
 
 def identified(inputs: Inputs, progress: Progress) -> Identified:
     """The estimate, by what the options say is known."""
-    arguments, chain, model = inputs.arguments, inputs.chain, inputs.model
-    bags = [track.bag for track in inputs.store.tracks]
+    arguments, chain, model, loads = inputs.arguments, inputs.chain, inputs.model, inputs.loads
     nominal = nominal_of(chain, model, inputs.carriers)
-    loads = loads_of(arguments.payload, bags)
     settings = Settings(
-        holdout=0.0 if inputs.validated else holdout(arguments.holdout),
+        holdout=0.0 if inputs.validated else arguments.holdout,
         validate=inputs.validated,
         payloads=tuple(
             tip_body(model, Payload(load.mass, load.com)) if load and load.com else np.zeros(10)
@@ -267,7 +263,7 @@ def identified(inputs: Inputs, progress: Progress) -> Identified:
     if arguments.payload_only:
         nominal = with_load(nominal, tip_body(model, LOAD), known=True)
         settings = replace(
-            settings, loaded=(True,) * len(bags), weight=LAMBDAS[0], families=LOAD_FAMILIES, gains=False
+            settings, loaded=(True,) * len(loads), weight=LAMBDAS[0], families=LOAD_FAMILIES, gains=False
         )
     elif masses:
         (mass,) = masses
@@ -432,6 +428,7 @@ def result_of(
         inputs.store.tracks,
         inputs.validated,
         np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names)),
+        arguments.effort_delay,
         None if arguments.gravity is None else gravity_of(arguments.gravity),
         {role: path.name for role, path in files.items()},
         [*inputs.notes, *found.notes, *notes],

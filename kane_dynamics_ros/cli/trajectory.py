@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--floor",
-        type=cli.height("--floor", none=True),
+        type=cli.number("--floor", "give a height in m, or none", none=True),
         metavar="M",
         help="height in the root link that no joint and no tip goes below [m], or none; default: the root "
         "link's origin, or the lowest that the arm is at its start",

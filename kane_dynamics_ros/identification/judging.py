@@ -205,8 +205,9 @@ def judged(
             good = chosen[:, None] & regression.good(rows)
             powers[part] += [(np.where(good, each, 0.0) ** 2).sum(axis=0) for each in (measured, *residuals)]
             counts[part] += int(chosen.sum())
+        held_good = held[:, None] & regression.good(rows)
         stands = np.abs(rows.qd) < COULOMB_WIDTHS[0]
-        for k, alike in enumerate((good & stands, good & ~stands)):  # of those that were not fitted
+        for k, alike in enumerate((held_good & stands, held_good & ~stands)):  # of those that were not fitted
             columns = np.ones_like(measured), measured, residuals[1]
             by_speed[:, k] += [(np.where(alike, each, 0.0) ** 2).sum(axis=0) for each in columns]
         for k, each in enumerate(rigid):

@@ -91,8 +91,8 @@ class Track:
 
     From its first message, ``seconds`` to its last sample and ``recorded`` to its last message [s].
     ``effort_noise`` (n,): standard deviation of the white noise that is left of each joint's effort below the
-    cut-off; ``effort_step`` (n,): the smallest difference of its values. ``wide``: the last part of the bag
-    once more, filtered at twice the cut-off, where the rate allows it.
+    cut-off; ``effort_step`` (2, n): see ``effort_steps``. ``wide``: the last part of the bag once more,
+    filtered at twice the cut-off, where the rate allows it.
     """
 
     bag: Path
@@ -231,8 +231,7 @@ def read_pieces(
                 densities = noise_densities(states)
                 noisy = noisy_velocities(densities, cutoff) | contradicted_velocities(part, cutoff)
                 track.effort_noise = np.sqrt(densities[2] * cutoff)
-                steps = (np.diff(np.unique(column[np.isfinite(column)])) for column in states.effort.T)
-                track.effort_step = np.array([each.min() if len(each) else 0.0 for each in steps])
+                track.effort_step = effort_steps(states, cutoff)
             recorded = np.isfinite(states.velocity).any(axis=0)
             states = replace(states, velocity=np.where(noisy, np.nan, states.velocity))
             part = replace(part, states=states)
@@ -299,8 +298,8 @@ def _recordings(
             states = replace(states, stamps=states.stamps + shifts)
             joined = states if before is None else _joined(before, states)
             possible, _ = recording.set_aside(replace(joined, joints=request.joints))
-            prepared, rest = _prepared(possible, request), (None, None, (), (), 1.0, (), request.delay)
-            yield recording.Recording(request.bag, track.topic, prepared, *rest)
+            prepared, rest = _prepared(possible, request), (None, None, (), (), 1.0)
+            yield recording.Recording(request.bag, track.topic, prepared, *rest, effort_delay=request.delay)
             # the next part needs twice what filtering distorts, and the stencil's few samples
             overlap = 2 * motion.EDGE_CYCLES / (request.cutoff or LOWEST_CUTOFF) + motion.SHORTEST
             before = joined.part(
@@ -407,6 +406,24 @@ def noise_densities(states: JointStates) -> Array:
             frequency, power = signal.welch(column[known], rate, nperseg=segment, detrend="linear")
             densities[k, j] = np.median(power[frequency > rate / 4])
     return densities
+
+
+def effort_steps(states: JointStates, cutoff: float) -> Array:
+    """The smallest difference of each joint's effort values, and its errors' deviation below the cut-off.
+
+    Errors of rounding to steps have the variance step^2/12, spread over half the rate at which the values
+    change: over half the sampling rate where noise changes each, all below the cut-off where motion is slow.
+    (2, n), 0 where the effort never changes.
+    """
+    found = np.zeros((2, len(states.joints)))
+    for j, column in enumerate(states.effort.T):
+        known = np.isfinite(column)
+        values = np.unique(column[known])
+        if len(values) > 1:
+            seconds = float(np.ptp(states.stamps[known])) * 1e-9
+            changes = float(np.count_nonzero(np.diff(column[known]))) / seconds
+            found[:, j] = np.diff(values).min() * np.sqrt([1.0, min(1.0, 2 * cutoff / changes) / 12])
+    return found
 
 
 def noisy_velocities(densities: Array, cutoff: float) -> Mask:

@@ -79,7 +79,8 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     at_rest = float(held.identified**2 @ (standing.at_rest * mostly_at_rest(result)))
     if at_rest > MOSTLY * float((held.identified**2).sum()):
         figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
-    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store)])
+    late = any(each.code == "late" for each in doubts)
+    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, late)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -124,8 +125,10 @@ def _doubts(
             f"efforts {'lag behind' if late > 0.0 else 'lead'} the motion by about {1e3 * abs(late):.0f} ms; "
             f"but for that the URDF explains them better than this does: add {late:.2g} to --effort-delay",
         )
-    steps = steps_of(store, result)  # 0 where the effort never changes
-    if np.sum(held.nominal[steps > 0.0] ** 2) < np.sum(steps**2) / 12:
+    _, errors = steps_of(store, result)  # 0 where the effort never changes
+    known = (errors > 0.0) & (held.effort > 0.0)
+    left, hidden = (np.sum((each[known] / held.effort[known]) ** 2) for each in (held.nominal, errors))
+    if left < hidden:
         text = "efforts come in steps that hide all that the URDF leaves: nothing better can be found"
         yield Sentence("coarse", text)
     if result.judged.changed > FOREIGN:
@@ -145,8 +148,11 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
         yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
-def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
-    """What limits a result, and is no reason not to use it: data that were not fitted agree with it."""
+def _limits(result: Identified, store: MotionStore, late: bool) -> Iterator[str]:
+    """What limits a result, and is no reason not to use it: data that were not fitted agree with it.
+
+    ``late``: a lag of the efforts is told as a doubt, with another number.
+    """
     certainty, (lag, share) = result.certainty, result.judged.lag
     rough = float((certainty.gain / np.abs(result.found.gain)).max())
     if ROUGH < rough <= VAGUE:
@@ -154,7 +160,7 @@ def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
             f"limited by the load: gains are known to {100 * rough:.0f} % only: other friction or half of "
             "the data give others; record a heavier one"
         )
-    if share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
+    if not late and share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
         yield (
             f"limited by time: efforts {'lag behind' if lag > 0.0 else 'lead'} the motion by at least "
             f"{1e3 * abs(lag):.0f} ms, which makes {100 * share:.0f} % of what remains; add "
@@ -191,8 +197,9 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     if result.extent.speeds[j] < STANDS:
         return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
     if max(urdf, node) > WORSE * nominal:  # what goes to the user, by either way
-        alone = "" if node > WORSE * nominal else f", the identified one alone ({urdf:.3g} {unit})"
-        return Sentence("worse", f"{name} is worse than with the URDF{alone}: {figures}{reason}")
+        alone = f"{name}: the identified URDF alone leaves {urdf:.3g} {unit}, more than the given one"
+        worse = f"{name} is worse than with the URDF" if node > WORSE * nominal else alone
+        return Sentence("worse", f"{worse}: {figures}{reason}")
     if identified > WORSE * nominal:
         worse = f"{name}: its terms are worse than the URDF's, and not written"
         return Sentence("not_written", f"{worse}: {figures}{reason}")
@@ -218,23 +225,23 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     if not power > 0.0 or len(left) < 20 * BINS:
         return ""
     noise = max(float(track.effort_noise[j]) for track in store.tracks) * abs(float(result.found.gain[j]))
-    step = float(steps_of(store, result)[j])
+    step, error = steps_of(store, result)[:, j].tolist()
     edges = np.quantile(speed[:, j], np.linspace(0.0, 1.0, BINS + 1)[1:-1])
     own = np.eye(BINS)[np.searchsorted(edges, speed[:, j])]
     shares = {
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
-        f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, step**2 / 12 / power),
+        f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, error**2 / power),
         "friction that the terms do not carry is most of it": _share(own, left),
     }
-    width = result.found.coulomb_velocity
+    width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
     for i, other in enumerate(model.joint_names):
         if i != j:
             columns = np.column_stack([speed[:, i], smooth_sign(speed[:, i], width), np.ones(len(left))])
-            shares[f"most of it follows {other}"] = _share(columns, left)
+            question = ": are the two coupled (--couple)?" if other in partners else ""
+            shares[f"most of it follows {other}{question}"] = _share(columns, left)
     words, share = max(shares.items(), key=lambda each: each[1])
     if share > LIMITING:
-        together = words.endswith(tuple(f"follows {other}" for other in turn_together(result, model, j)))
-        return words + ": are the two coupled (--couple)?" * together
+        return words
     if held.identified[j] > OVERFITTED * fitted.identified[j]:
         return f"{fitted.identified[j]:.3g} on the fitted data: too little motion"
     return ""
@@ -266,7 +273,7 @@ def stiction(result: Identified) -> Array:
 
 
 def steps_of(store: MotionStore, result: Identified) -> Array:
-    """The steps (n,) in which efforts were measured [N m] or [N]; uniform errors of variance step^2 / 12."""
+    """The steps in which efforts were measured and what they hide below the cut-off: (2, n) [N m] or [N]."""
     return np.asarray(np.max([track.effort_step for track in store.tracks], axis=0) * abs(result.found.gain))
 
 

@@ -55,7 +55,8 @@ class Result:
     """What was found of which robot, from which recordings, and what to think of it.
 
     ``validated``: how many of the ``tracks``, the last ones, were only judged; ``effort_scale`` (n,): N m or
-    N a recorded unit, as it was given; ``gravity`` [m/s^2] where it was given; ``files`` by their role.
+    N a recorded unit, and ``effort_delay`` [s], as they were given; ``gravity`` [m/s^2] where it was given;
+    ``files`` by their role.
     """
 
     identified: Identified
@@ -65,6 +66,7 @@ class Result:
     tracks: Sequence[Track]
     validated: int
     effort_scale: Array
+    effort_delay: float
     gravity: tuple[float, float, float] | None
     files: Mapping[str, str]
     notes: Sequence[str]
@@ -120,6 +122,7 @@ def as_data(result: Result) -> dict[str, Any]:
             }
             for i, track in enumerate(tracks)
         ],
+        "effort_delay": result.effort_delay,
         "seconds_fitted": judged.seconds[0],
         "seconds_held_out": judged.seconds[1],
         "residual": {
@@ -235,7 +238,8 @@ def parameters_text(result: Result, module: str) -> str:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]
     head += warning(result.verdict)
-    head += [f"Joints: {', '.join(names)}", f"The node's parameter model: where {module} is"]
+    head.append(f"Joints: {', '.join(names)}")
+    head.append(f"Start feedforward_node with the parameter model set to the path of {module}")
     if np.any(result.gain != 1.0):
         gains = ", ".join(f"{name} {x:.6g}" for name, x in zip(names, result.gain, strict=True))
         head.append(f"Drive gains, N m or N a recorded unit of effort: {gains}")

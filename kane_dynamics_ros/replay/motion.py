@@ -168,8 +168,8 @@ def spans(parts: Iterable[JointStates], derived: Sequence[bool], delay: float = 
         position, measured, effort = (
             series(states.stamps, values) for values in (states.position, states.velocity, states.effort)
         )
-        times = {id(one.time): one.time - delay for one in effort}  # many columns share one
-        effort = [Series(times[id(one.time)], one.value) for one in effort] if delay else effort
+        if delay:
+            effort = [Series(one.time - delay, one.value) for one in effort]
         velocity = [None if skip else one for one, skip in zip(measured, derived, strict=True)]
         every = [one for one in (*position, *velocity, *effort) if one is not None]
         if min(len(one.time) for one in every) < 2:

@@ -261,7 +261,10 @@ def test_efforts_that_no_arm_makes(tmp_path):
 
 
 def test_a_joint_that_gets_worse_is_named(tmp_path):
-    """In the last third the second link is what the URDF says; what was fitted was twice as heavy."""
+    """In the last third the second link is what the URDF says; what was fitted was twice as heavy.
+
+    Bodies are always written; friction that is worse than the URDF's is not, see the next test.
+    """
     motion = two_links.harmonics()
     early = (two_links.times() < 38.0)[:, None] * [False, True]
     tau = truth(motion) + early * two_links.rigid(motion)
@@ -272,12 +275,13 @@ def test_a_joint_that_gets_worse_is_named(tmp_path):
     assert [each["code"] for each in data["verdict"]["joints"]][1] == "worse"
 
 
-def test_friction_that_is_worse_than_the_urdfs_is_not_written_and_condemns_nothing(tmp_path):
+@pytest.mark.parametrize("more", [0.2, 6.0])  # [N m]
+def test_friction_that_is_worse_than_the_urdfs_is_not_written_and_condemns_nothing(tmp_path, more):
     """The last third has another friction on the second joint than what was fitted: the URDF's."""
     motion = two_links.harmonics()
     tau = truth(motion)
     early = two_links.times() < 38.0
-    tau[:, 1] = np.where(early, tau[:, 1] + 0.2 * np.tanh(motion[1][:, 1] / 0.01), tau[:, 1])
+    tau[:, 1] = np.where(early, tau[:, 1] + more * np.tanh(motion[1][:, 1] / 0.01), tau[:, 1])
     bag = two_links.bag(tmp_path / "bag", motion, tau)
     code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path, 0.3, 0.5), bag)
     assert (code, codes(data)) == (0, set())
@@ -369,10 +373,19 @@ def test_a_lag_that_makes_a_good_urdf_worse_is_told_and_can_be_taken_out(tmp_pat
     assert code == 1
     [doubt] = [each for each in data["verdict"]["doubts"] if each["code"] == "late"]
     assert 0.03 < float(re.search(r"add ([-.\d]+) to --effort-delay", doubt["sentence"])[1]) < 0.05
+    assert "--effort-delay" not in data["verdict"]["sentence"]  # which would add another number
+    assert data["effort_delay"] == 0.0
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag, "--effort-delay", "0.04")
     assert code == 0
+    assert data["effort_delay"] == 0.04
+    assert "0.04 s earlier" in (tmp_path / "out" / "report.html").read_text()
     assert data["residual"]["held_out"]["relative"]["identified"] < 0.01
-    assert main(["identify", str(bag), "--urdf", str(two_links.urdf(tmp_path)), "--effort-delay", "x"]) == 2
+
+
+@pytest.mark.parametrize("wrong", [["--effort-delay", "x"], ["--holdout", "2"]])
+def test_a_wrong_number_is_told_before_anything_is_read(wrong, capsys):
+    assert main(["identify", "no_bag", "--urdf", "no.urdf", *wrong]) == 2
+    assert wrong[0] in capsys.readouterr().err
 
 
 def test_steps_of_the_effort_that_hide_what_the_urdf_lacks_are_told(tmp_path):
@@ -388,6 +401,19 @@ def test_steps_of_the_effort_that_hide_what_the_urdf_lacks_are_told(tmp_path):
     )
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path, 3.0, 9.0), bag)
     assert "coarse" not in codes(data)  # the URDF leaves more than the steps
+
+
+def test_steps_that_noise_spreads_over_all_frequencies_hide_little(tmp_path):
+    """Steps of 2 N m and noise of 2 N m, of which 4 % are below a cut-off of 4 Hz."""
+    motion = two_links.harmonics()
+    effort = two_links.rigid(motion) + 0.3 * np.tanh(motion[1] / 0.01)
+    effort += np.random.default_rng(1).normal(scale=2.0, size=effort.shape)
+    bag = two_links.bag(tmp_path / "bag", motion, 2.0 * np.round(effort / 2.0), noise=0.0)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag, "--cutoff", "4")
+    assert (code, codes(data)) == (0, set())
+    left = data["residual"]["held_out"]["relative"]
+    assert left["identified"] < 0.9 * left["urdf"]  # friction is found
+    assert all("noise of the measured effort" in each["sentence"] for each in data["verdict"]["joints"])
 
 
 @pytest.mark.parametrize("of_the_drive", [True, False])
