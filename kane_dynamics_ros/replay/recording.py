@@ -39,6 +39,7 @@ FAR_OUTSIDE = 0.2  # of the range between the limits: further outside than any a
 MOST_OUTSIDE = 0.1  # of a joint's positions that may be so far outside
 MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
 MOST_BACK = 0.05  # of a joint's stamps that may be before the one received before
+FEW = 10  # late messages of any recording, however short
 RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
 ANY = "*"  # in a renaming: what both names share
 
@@ -262,7 +263,7 @@ def check_clock(bag: Path, topic: str, states: JointStates) -> None:
     every = np.diff(states.stamps)
     for steps in (*columns, np.where(every < -RESTART, every, 0)):  # of each joint; of joints in turns
         back = steps < 0
-        if back.sum() > MOST_BACK * len(steps):
+        if back.sum() > max(FEW, MOST_BACK * len(steps)):
             seconds = -float(np.median(steps[back])) * 1e-9
             raise BagError(
                 f"{bag}: topic {topic!r}: {back.sum()} of {len(steps)} stamps go back, usually by "

@@ -232,6 +232,17 @@ def test_two_clocks_are_told(late: float, columns: list[list[int]], said: str | 
     assert said in str(refused.value)
 
 
+def test_a_late_message_of_a_short_recording_is_no_clock() -> None:
+    stamps = np.arange(12) * 5_000_000
+    stamps[7] -= 6_000_000
+    values = np.zeros((12, 1))
+    check_clock(
+        Path("bag"),
+        "/joint_states",
+        JointStates(("a",), stamps, stamps, values, values, values, ("a",), 0, 0),
+    )
+
+
 @pytest.mark.parametrize("command", [["replay", "--model", "manipulator_5dof"], ["identify"]])
 def test_commands_refuse_two_clocks(command: list[str], tmp_path: Path, capsys: Any) -> None:
     names = load_model("manipulator_5dof").joint_names
