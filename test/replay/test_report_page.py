@@ -77,6 +77,15 @@ def test_a_constant_effort_has_neither_range_nor_r_squared(tmp_path: Path) -> No
     assert "No term is at fault" in (tmp_path / "report.html").read_text()
 
 
+def test_findings_without_a_cause_have_no_empty_table(tmp_path: Path) -> None:
+    found = analysis()
+    joint = replace(found.verdict.joints[0], attributions=())
+    write_page(replace(found, verdict=replace(found.verdict, joints=(joint,))), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "No cause was named" in text
+    assert "explains of the residual" not in text
+
+
 def test_the_figures_of_a_fit_are_those_of_their_definitions() -> None:
     """By hand: residuals 1, -1, 3 against measured 1, 2, 6."""
     figures = fit(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 6.0]), np.array([0.0, 3.0, 3.0]))
