@@ -27,7 +27,13 @@ from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.motion import estimate
-from kane_dynamics_ros.replay.recording import Recording, check_units, read_recording, read_renamings
+from kane_dynamics_ros.replay.recording import (
+    Recording,
+    check_clock,
+    check_units,
+    read_recording,
+    read_renamings,
+)
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.node_parameters import NODE, OF_THE_MODEL, file_parameters, with_parameter_file
 from kane_dynamics_ros.text import named
@@ -36,6 +42,10 @@ from kane_dynamics_ros.yaml_text import load_yaml
 DAMAGED = 2  # exit code
 LONGEST_GAP = 0.2  # [s] between states that the observer bridges
 GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its samples sees noise alone
+NO_FRICTION = (
+    "warning: the URDF's joints have damping or friction, which the node uses and this calibration does not: "
+    "give --urdf-friction, or --parameters with the node's file"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,11 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was found in each bag, or the thresholds; 2 when a bag is damaged."""
     model, beyond = load_model(arguments.model), None
-    file = arguments.parameters or _model_file(arguments.thresholds)
+    file = arguments.parameters or _model_file(arguments.thresholds, model)
     if file is not None:
         model, beyond = with_parameter_file(model, file)
     elif arguments.urdf_friction:
         model = model.with_urdf_friction()
+    elif arguments.calibrate and any(joint.damping or joint.friction for joint in model.joints):
+        print(NO_FRICTION, file=sys.stderr)
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     renamings = read_renamings(arguments.rename)
     recordings: list[Recording] = []
@@ -78,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
                 bag, model.joint_names, arguments.topic, renamings=renamings, revolving=turning
             )
             states = recording.states
+            check_clock(bag, recording.topic, states)
             check_units(bag, recording.topic, states.position, model.joints)
             progress.doing("looking for contacts")
             if arguments.calibrate:
@@ -97,11 +110,12 @@ def run(arguments: argparse.Namespace) -> int:
     return DAMAGED if damages else 0
 
 
-def _model_file(thresholds: Path | None) -> Path | None:
+def _model_file(thresholds: Path | None, model: DynamicsModel) -> Path | None:
     """The file of ``--thresholds``, if it holds parameters of the model, too, as a file for the node may."""
     if thresholds is None:
         return None
-    names = file_parameters(thresholds, NODE, "")
+    read_thresholds(thresholds, model)  # refuses what holds none
+    names = file_parameters(thresholds, NODE, "", "--thresholds")
     return thresholds if any(name.partition(".")[0] in OF_THE_MODEL for name in names) else None
 
 
@@ -211,7 +225,7 @@ def read_thresholds(file: Path, model: DynamicsModel, beyond: Beyond | None = No
         adaptation, confirmation = float(observer["adaptation"]), float(collision["confirmation"])
         if any(part.shape != (n,) for part in (*parts, gain)):
             raise ValueError(f"model {model.name!r} has {n} joints, its lists are not of that length")
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except (yaml.YAMLError, OSError, KeyError, TypeError, ValueError) as error:
         raise KaneDynamicsError(
             f"{file}: it cannot be read as thresholds ({error!r}); give a file that kane_dynamics observe "
             "--calibrate wrote for this model",

@@ -193,16 +193,17 @@ def with_parameter_file(model: DynamicsModel, file: Path | None) -> tuple[Dynami
     """A model with the gravity, payload, rotors and friction that a parameter file gives to the node.
 
     And the friction beyond viscous and Coulomb friction. What the file, if any, does not give is as the node
-    has it by default: friction the URDF's, all else the model's. Raises ``KaneDynamicsError``.
+    has it by default: friction the URDF's, all else the model's. Raises ``KaneDynamicsError``, which names
+    the option of the commands that give it, ``--parameters``.
     """
     if file is None:
         return model, None
     table = {each.name: each for each in declarations(NODE_TABLE)}
-    found = file_parameters(file, NODE, "")
+    found = file_parameters(file, NODE, "", "--parameters")
     chosen = [name for name in found if name.partition(".")[0] in OF_THE_MODEL]
     if not chosen:
         groups = ", ".join(OF_THE_MODEL)
-        raise wrong_parameter("params_file", str(file), f"a file that gives {NODE} some of {groups}")
+        raise wrong_parameter("--parameters", str(file), f"a file that gives {NODE} some of {groups}")
     for name in chosen:
         if name not in table:
             raise wrong_parameter(name, found[name], "no such parameter of the node; is it misspelt?")
@@ -223,24 +224,25 @@ class WithoutAliases(Loader):
         return super().compose_node(parent, index)
 
 
-def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
+def file_parameters(file: Path, node: str, namespace: str, option: str = "params_file") -> dict[str, Any]:
     """What a ROS parameter file sets for a node, by dotted name; later entries win.
 
-    Raises ``RosParameterError`` for a file that is no YAML, or not keyed by nodes.
+    Raises ``RosParameterError``, which names the ``option`` that gave it, for a file that is no YAML, or not
+    keyed by nodes.
     """
     try:
         content = load_yaml(file.read_text(encoding="utf-8"), WithoutAliases)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
-        raise wrong_parameter("params_file", str(file), f"a readable YAML file: {why}") from None
+        raise wrong_parameter(option, str(file), f"a readable YAML file: {why}") from None
     if not isinstance(content, dict | None):
-        raise wrong_parameter("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+        raise wrong_parameter(option, str(file), "a mapping of /** or node names to ros__parameters")
     full = "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)
     result: dict[str, Any] = {}
     for path, value in _leaves(content or {}):
         if BELOW not in path:
             allowed = f"parameters below /**: and {BELOW}:, as ROS reads them; {'.'.join(path)!r} is not"
-            raise wrong_parameter("params_file", str(file), allowed)
+            raise wrong_parameter(option, str(file), allowed)
         place = path.index(BELOW)
         keys = (key.strip("/") for key in path[:place])  # of namespaces and the node
         pattern = re.escape("".join(f"/{key}" for key in keys if key))

@@ -15,6 +15,7 @@ from simulated_arm import recorded
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.observe import read_thresholds
 from kane_dynamics_ros.runtime import Payload, load_model
+from kane_dynamics_ros.yaml_text import parameter_file
 
 MODEL = "manipulator_5dof"
 PUSHES = (Push(7.3, 8.0, (0.0, 60.0, 25.0)), Push(15.1, 15.5, (-70.0, 0.0, -30.0)))
@@ -269,7 +270,43 @@ def test_a_file_that_holds_no_thresholds_is_refused(
     file = tmp_path / "thresholds.yaml"
     file.write_text(content)
     assert main(["observe", str(bag), "--model", MODEL, "--thresholds", str(file)]) == 2
-    assert str(file) in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert str(file) in error
+    assert "observe --calibrate wrote" in error
+
+
+def test_a_file_that_holds_no_parameters_is_told_by_the_option_that_gave_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The node's params_file is no option of this command; an alias is what ROS does not read."""
+    file = tmp_path / "thresholds.yaml"
+    bag = write_bag(tmp_path / "bag", pushed(4.0, 125.0))
+    assert (
+        main(["observe", str(bag), "--model", MODEL, "--urdf-friction", "--calibrate", "-o", str(file)]) == 0
+    )
+    file.write_text(file.read_text() + "a: &a 1\nb: *a\n")
+    for option in ("--thresholds", "--parameters"):
+        assert main(["observe", str(bag), "--model", MODEL, option, str(file)]) == 2
+        assert option in (error := capsys.readouterr().err)
+        assert "params_file" not in error
+
+
+def test_calibration_without_the_node_s_friction_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The node uses the URDF's, unless its parameter file says otherwise."""
+    bag, file = write_bag(tmp_path / "bag", pushed(4.0, 125.0)), tmp_path / "parameters.yaml"
+    file.write_text(parameter_file({"friction": {"viscous": [1.0]}}, []))
+    words = ["observe", str(bag), "--model", MODEL]
+    calibrate = ["--calibrate", "-o", str(tmp_path / "thresholds.yaml")]
+    for more, expected in (
+        (calibrate, True),
+        ([*calibrate, "--urdf-friction"], False),
+        ([*calibrate, "--parameters", str(file)], False),
+        ([], False),
+    ):
+        assert main([*words, *more]) == 0
+        assert ("--urdf-friction" in capsys.readouterr().err) == expected
 
 
 REAL = os.environ.get("KANE_DYNAMICS_REAL_BAGS", "")

@@ -243,7 +243,10 @@ def test_a_late_message_of_a_short_recording_is_no_clock() -> None:
     )
 
 
-@pytest.mark.parametrize("command", [["replay", "--model", "manipulator_5dof"], ["identify"]])
+@pytest.mark.parametrize(
+    "command",
+    [["replay", "--model", "manipulator_5dof"], ["observe", "--model", "manipulator_5dof"], ["identify"]],
+)
 def test_commands_refuse_two_clocks(command: list[str], tmp_path: Path, capsys: Any) -> None:
     names = load_model("manipulator_5dof").joint_names
     taken = record(*(np.zeros((600, 5)) for _ in range(3)), 100.0, names)
