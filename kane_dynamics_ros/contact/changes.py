@@ -33,7 +33,7 @@ FINEST = 0.1  # of the floor: contrasts of efforts are not told apart any finer
 CUT = 2.0  # times its spread: external efforts beyond may be contacts, and count as this in the noise
 CLIPPED = 3.0  # times the spread: what is beyond counts as this in the covariance
 STEADY = 6.0  # standard deviations of a standing joint that are no noise
-QUIET, NORMAL = 0.4, 0.524  # of the contrasts that show the noise; where that quantile is of a normal one
+NOISY_SHARE, NORMAL = 0.4, 0.524  # of the contrasts that show noise; that quantile of a normal distribution
 
 
 class Window(NamedTuple):
@@ -105,7 +105,7 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
         found, window = [], SHORTEST
         while (whole := _whole(residual, window)).any():
             sizes = np.abs(contrast(residual.external, residual.rate, window)[whole])
-            noise = np.quantile(sizes, QUIET, axis=0) / NORMAL
+            noise = np.quantile(sizes, NOISY_SHARE, axis=0) / NORMAL
             least = np.maximum(SHARE_OF_LIMIT / FLOOR * residual.floor / STEADY, noise)
             flat, none = np.broadcast_to(least, residual.q.shape), np.zeros((1, n))
             found.append(Scan(window, flat, none, residual.floor, np.eye(n), STEADY, whole))
@@ -128,6 +128,8 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
     gap = max(1, round(INDEPENDENT * residual.rate))
     peaks = clusters(np.where(free, _size(ratios, whitening), np.nan), gap, residual.joins)
     peaks = peaks[np.isfinite(peaks)]
+    if not len(peaks):
+        return []
     hours = len(peaks) * gap / residual.rate / 3600.0
     threshold = float(np.sqrt(fit_tail(peaks**2, hours, TAIL_SHARE, outliers).threshold(rate)))
     hidden = contrast(residual.hidden, residual.rate, MOVING, sign=1.0)
@@ -156,23 +158,30 @@ def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Ch
             break
         _, k, scan, contrasts = best
         ratios = scan.ratios(contrasts)[k]
-        start, stop = _extent(course, k, int(np.argmax(np.abs(ratios))), contrasts[k], scan, residual.rate)
+        start, stop = _extent(course, k, int(np.argmax(np.abs(ratios))), contrasts[k], scan, residual)
         found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
         taken[max(0, start - around) : stop + around] = True
         course = bridged(residual.external, taken)
     return found
 
 
-def _extent(course: Array, k: int, j: int, contrasts: Array, scan: Scan, rate: float) -> tuple[int, int]:
-    """The samples about k in which joint j is above half of its greatest distance from beside the window."""
-    half, begin, end = scan.window.samples(rate)
+def _extent(
+    course: Array, k: int, j: int, contrasts: Array, scan: Scan, residual: Residual
+) -> tuple[int, int]:
+    """The samples about k in which joint j is above half of its greatest distance from beside the window.
+
+    They end with the interval of the recording that k is in.
+    """
+    half, begin, end = scan.window.samples(residual.rate)
     values = course[:, j]
     beside = 0.5 * (values[k - end : k - begin].mean() + values[k + begin + 1 : k + end + 1].mean())
     away = np.sign(contrasts[j]) * (values - beside)
     peak = k - half + int(np.argmax(away[k - half : k + half + 1]))
-    below = np.flatnonzero(away <= 0.5 * away[peak])
+    first = max(join for join in residual.joins if join <= k)
+    last = min((join for join in residual.joins if join > k), default=len(values))
+    below = first + np.flatnonzero(away[first:last] <= 0.5 * away[peak])
     before, after = below[below < peak], below[below > peak]
-    return int(before[-1]) + 1 if len(before) else 0, int(after[0]) if len(after) else len(values)
+    return int(before[-1]) + 1 if len(before) else first, int(after[0]) if len(after) else last
 
 
 def contrast(values: Array, rate: float, window: Window, sign: float = -1.0) -> Array:

@@ -120,9 +120,9 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
             start = spans.pop()[0]
         spans.append((start, stop))
     least = max(1, round(IMPULSE / residual.cutoff * residual.rate))
-    found = [_contact(residual, model, *span, threshold) for span in spans if span[1] - span[0] >= least]
     if residual.standing:
-        found = []  # stiction keeps a level that means nothing
+        spans = []  # stiction keeps a level that means nothing
+    found = [_contact(residual, model, *span, threshold) for span in spans if span[1] - span[0] >= least]
     taken = _touched(residual, found)
     looked = scans(residual, taken, rate, outliers)
     for change in find_changes(residual, looked, taken):

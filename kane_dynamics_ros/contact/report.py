@@ -21,6 +21,7 @@ from kane_dynamics_ros.text import counted, json_text
 FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
 LABEL = 24  # characters of a joint's name in a figure
+TOO_SHORT = "pushes that come and go are not looked for: the recording, free of contact, is too short"
 NOISY = 4.0  # times the noise that is usual for the arm, of which is warned
 
 
@@ -40,11 +41,13 @@ class Bound(NamedTuple):
     greatest: float
     origin: str
     noisy: str  # a warning, or ""
-    push: float  # the change that comes and goes, in this joint alone, that is found
+    push: float  # the change that comes and goes, in this joint alone, that is found; inf: none is
 
     @property
     def range(self) -> str:
         """The threshold, from its least to its greatest value over the motion."""
+        if np.isinf(self.least):
+            return "not looked for"
         changes = self.greatest > 1.05 * self.least
         return f"{self.least:.3g} to {self.greatest:.3g}" if changes else f"{self.least:.3g}"
 
@@ -61,15 +64,14 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
     for j, joint in enumerate(model.joints):
         noise, floor = contacts.threshold * residual.spread[:, j], float(residual.floor[j])
         origin = f"{contacts.threshold:.3g} times its usual residual"
+        limit = f"effort limit of {joint.effort:g} {unit(model, j)}" if joint.effort else "largest effort"
         if (noise < floor).any():
-            limited = joint.effort is not None
-            limit = f"effort limit of {joint.effort:g} {unit(model, j)}" if limited else "largest effort"
             least = f"{100 * FLOOR:g} % of its {limit}"
             origin = least if (noise < floor).all() else f"{origin}, at least {least}"
         if residual.standing:
             noise[:] = contacts.pushes[j]
             origin = (
-                f"of a standing arm, {100 * SHARE_OF_LIMIT:g} % of its limit, or {STEADY:g} times its noise"
+                f"of a standing arm, {100 * SHARE_OF_LIMIT:g} % of its {limit}, or {STEADY:g} times its noise"
             )
         warning = ""
         if share[j] > NOISY * usual and share[j] > FLOOR:
@@ -94,6 +96,11 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
     return found
 
 
+def unlooked(contacts: Contacts) -> bool:
+    """Whether no stretch was long enough for a window in which a push comes and goes."""
+    return bool(np.isinf(contacts.pushes).any())
+
+
 def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[str]:
     """One line for what was judged and how, one for each joint, and a few for each contact."""
     seconds = len(residual.time) / residual.rate
@@ -102,14 +109,17 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
         f"{counted(contacts.rate, 'false alarm')} an hour must be expected"
     ]
     for each in bounds(residual, contacts, model):
+        known = np.isfinite(each.least)
+        above = f"above {each.range} {each.unit} ({each.origin})" if known else each.range
         lines.append(
-            f"  joint {each.joint!r}: contact above {each.range} {each.unit} "
-            f"({each.origin}); unexplained {each.raw:.3g} {each.unit} RMS with the model as it is, "
-            f"{each.left:.3g} after its errors were fitted; pushes, that come and go, from {each.push:.3g} "
-            f"{each.unit} if in it alone"
+            f"  joint {each.joint!r}: contact {above}; unexplained {each.raw:.3g} {each.unit} RMS with the "
+            f"model as it is, {each.left:.3g} after its errors were fitted"
         )
+        if np.isfinite(each.push):
+            lines.append(f"    a push felt by this joint alone is found from {each.push:.3g} {each.unit}")
         if each.noisy:
             lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
+    lines += [f"  {TOO_SHORT}"] * unlooked(contacts)
     for number, contact in enumerate(contacts.found, 1):
         efforts = []
         for name in contact.joints:
@@ -225,6 +235,7 @@ def write_report(
         model=model,
         seconds=len(residual.time) / residual.rate,
         contacts=contacts,
+        too_short=TOO_SHORT * unlooked(contacts),
         several=len(model.tips) > 1,
         rate=counted(contacts.rate, "false alarm"),
         joints=joints,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control.observer import default_thresholds
+from kane_dynamics_ros.control.observer import felt_coulomb
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -51,10 +51,10 @@ FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no 
 class Residual:
     """All intervals of a recording, one after another: ``time`` [s] (N,), the rest (N, n) but ``floor`` (n,).
 
-    ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
-    the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
-    no contact falls below. ``joins`` are the indices at which an interval begins. Efforts in N m or N,
-    rates [Hz], ``cutoff`` [Hz] is that of the motion.
+    ``q`` [rad or m], ``qd`` and ``qdd``, per s and s^2. Efforts [N m or N]: ``external`` is the external one,
+    positive where it drives the joint; ``uncorrected`` the same before the model's errors were taken out;
+    ``spread`` what may be expected of it without contact, ``floor`` what no contact falls below. ``joins``:
+    the indices at which an interval begins. ``rate`` [Hz]: of the samples, ``cutoff`` [Hz]: of the motion.
     ``free`` (N,): samples without contact, of which the noise was fitted. ``hidden``: what dry friction may
     hide where a joint hardly moves. ``standing``: no joint moves but by contact.
     """
@@ -108,7 +108,9 @@ def external_efforts(
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
     if beyond is not None:
-        predicted = predicted + beyond.effort(qd, model.gravity(q), model.parameters.coulomb_velocity)
+        terms = model.terms(q, qd, qdd)
+        load = terms.inertia + terms.coriolis + terms.gravity
+        predicted = predicted + beyond.effort(qd, load, model.parameters.coulomb_velocity)
     missing = effort - predicted
     free = np.ones(len(q), bool) if free is None else free
     explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
@@ -123,7 +125,7 @@ def external_efforts(
     loudest, deaf = np.abs(external).max(axis=0), np.isin(np.arange(len(floor)), silent)
     usual = np.where(deaf, loudest, usual)
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
-    hidden = np.where(stands, 0.0, slow * (coulomb + default_thresholds(model, floor).rest))
+    hidden = np.where(stands, 0.0, slow * (coulomb + felt_coulomb(model)))
     hidden = np.where(deaf, loudest, hidden)
     return Residual(
         time=np.concatenate([interval.time for interval in inner]),
@@ -156,9 +158,13 @@ def constant_joints(q: Array, effort: Array) -> list[int]:
 
 
 def silent_joints(effort: Array) -> list[int]:
-    """Joints of which most of the measured efforts (N, n) are exactly one value, as within a dead zone."""
-    counts = [np.unique(column, return_counts=True)[1].max(initial=0) for column in effort.T]
-    return [j for j, most in enumerate(counts) if most > 0.5 * len(effort)]
+    """Joints of which most of the measured efforts (N, n) are exactly one value, as within a dead zone.
+
+    Values that were not measured are NaN, and do not count.
+    """
+    known = [column[np.isfinite(column)] for column in effort.T]
+    counts = [np.unique(values, return_counts=True)[1].max(initial=0) for values in known]
+    return [j for j, most in enumerate(counts) if most > 0.5 * len(known[j])]
 
 
 # What the motion explains

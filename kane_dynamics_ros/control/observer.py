@@ -83,9 +83,13 @@ def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
     A joint without a limit gets an infinite threshold: it never reports a collision.
     """
     zero = np.zeros(len(limits))
+    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, felt_coulomb(model))
+
+
+def felt_coulomb(model: DynamicsModel) -> Array:
+    """The Coulomb friction that each joint feels at most (n,): of coupled drives, of all that it turns."""
     coulomb = np.array(model.parameters.coulomb)
-    felt = coulomb if model.coupling is None else coulomb @ np.abs(model.coupling)
-    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, felt)
+    return coulomb if model.coupling is None else np.asarray(coulomb @ np.abs(model.coupling))
 
 
 class Collision(NamedTuple):

@@ -1,16 +1,19 @@
 """Pushes that a level hides: as changes that come and go, beside stiction and errors of the model."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from pushed_arm import LIMITS, NAMES, Push, pushed
-from replay_bags import Record, write_bag
+from replay_bags import URDF, Record, write_bag
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.contact.changes import Window, contrast
+from kane_dynamics_ros.contact.residual import silent_joints
 
 RATE = 100.0
 
@@ -100,8 +103,86 @@ def test_a_weak_push_at_the_tip_is_found_in_all_joints_together(tmp_path: Path) 
     forces *= 18.0 / np.linalg.norm(forces, axis=1, keepdims=True)
     pushes = tuple(Push(at, at + 1.4, tuple(each)) for at, each in zip(starts, forces.tolist(), strict=True))
     found = found_in(pushed(24.0, RATE, pushes), tmp_path / "pushed")
-    assert len(found) >= 3
-    assert all(any(abs(one["peak"] - at - 0.7) < 0.7 for at in starts) for one in found)
+    assert [contact["start"] for contact in found] == pytest.approx(starts, abs=0.3)
+
+
+def without(record: Record, start: float, end: float) -> Record:
+    """The record with a gap from ``start`` to ``end`` [s]."""
+    time = np.arange(len(record.stamps)) / RATE
+    kept = (time < start) | (time >= end)
+    columns = {name: getattr(record, name)[kept] for name in vars(record) if name != "names"}
+    return replace(record, **columns)
+
+
+def test_a_push_that_lasts_over_a_gap_ends_with_what_was_recorded(tmp_path: Path) -> None:
+    """It begins with 60 N m, goes on with 45, and still does so after the gap."""
+    pushes = tuple(Push(9.0, end, (size, 0.0, 0.0, 0.0, 0.0)) for end, size in ((10.0, 15.0), (15.0, 45.0)))
+    arm = pushed(22.0, RATE, pushes, still=True)
+    found = found_in(without(arm, 11.0, 14.0), tmp_path / "gap")
+    assert found[0]["start"] == pytest.approx(9.0, abs=0.3)
+    assert 10.5 < found[0]["end"] < 11.0
+
+
+@pytest.mark.parametrize(("seconds", "still"), [(1.6, True), (3.0, False), (4.0, False)])
+def test_a_recording_too_short_for_pushes_says_so(
+    tmp_path: Path, seconds: float, still: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Instead of a push of infinite size; from which size on a longer one tells them is a line of its own."""
+    for name, length in (("short", seconds), ("long", 12.0)):
+        found_in(pushed(length, RATE, still=still), tmp_path / name)
+        told = capsys.readouterr().out
+        page = (tmp_path / name / "report" / "contacts.html").read_text()
+        data = json.loads((tmp_path / name / "report" / "contacts.json").read_text())
+        assert "inf " not in told
+        assert ">inf<" not in page
+        short = name == "short"
+        assert ("not looked for" in told, "not looked for" in page) == (short, short)
+        own = [
+            line for line in told.splitlines() if line.strip().startswith("a push felt by this joint alone")
+        ]
+        assert len(own) == (0 if short else 5)
+        assert data["pushes"] == [None] * 5 or not short
+
+
+def test_a_standing_joint_without_a_limit_is_not_told_a_share_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its threshold is a share of its largest effort."""
+    text = re.sub(r'(<limit [^>]*)effort="120[^"]*"', r"\1", URDF.read_text())
+    assert text != URDF.read_text()
+    (tmp_path / "arm.urdf").write_text(text)
+    module, bag = (
+        tmp_path / "generated" / "arm.py",
+        write_bag(tmp_path / "bag", pushed(12.0, RATE, still=True)),
+    )
+    assert (
+        main(
+            [
+                "generate",
+                str(tmp_path / "arm.urdf"),
+                "--name",
+                "arm",
+                "--no-compile",
+                "-o",
+                str(module.parent),
+            ]
+        )
+        == 0
+    )
+    capsys.readouterr()
+    assert main(["observe", str(bag), "--model", str(module)]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "of a standing arm" in line]
+    assert ["% of its largest effort" in line for line in told] == [name == NAMES[2] for name in NAMES]
+    assert all(f"% of its effort limit of {LIMITS[j]:g} N m" in told[j] for j in (0, 1, 3, 4))
+
+
+def test_efforts_that_are_missing_are_no_dead_zone() -> None:
+    """Of a driver that publishes the joints in turns; nor is a joint without any."""
+    effort = np.random.default_rng(0).normal(size=(300, 4))
+    effort[np.arange(300) % 3 > 0, 0] = np.nan
+    effort[:, 1] = np.nan
+    effort[np.arange(300) % 3 > 0, 2] = 0.0
+    assert silent_joints(effort) == [2]
 
 
 def test_an_effort_within_a_dead_zone_tells_no_contact_and_is_named(

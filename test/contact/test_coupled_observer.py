@@ -11,6 +11,9 @@ from replay_bags import Record, motion, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.observe import read_thresholds
+from kane_dynamics_ros.contact.residual import external_efforts
+from kane_dynamics_ros.replay.motion import estimate
+from kane_dynamics_ros.replay.recording import read_recording
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.node_parameters import with_parameter_file
 from kane_dynamics_ros.yaml_text import load_yaml, parameter_file
@@ -39,7 +42,8 @@ def moved(file: Path, seed: int) -> Record:
     model, beyond = with_parameter_file(load_model("manipulator_5dof"), file)
     q, qd, qdd = motion(15.0, RATE, 5)
     tau = model.inverse_dynamics(q, qd, qdd)
-    tau += beyond.effort(qd, model.gravity(q), model.parameters.coulomb_velocity)
+    load = model.without_friction().inverse_dynamics(q, qd, qdd)
+    tau += beyond.effort(qd, load, model.parameters.coulomb_velocity)
     tau += 2e-4 * LIMITS * np.random.default_rng(seed).standard_normal(tau.shape)
     return record(q, qd, tau, RATE, NAMES)
 
@@ -85,6 +89,16 @@ def test_collisions_are_judged_with_the_node_s_friction(
     if files == "two":
         observe(other, *words[:2])
         assert "0 collisions" not in capsys.readouterr().out
+
+
+def test_friction_that_grows_with_the_load_knows_the_load_of_acceleration(tmp_path: Path) -> None:
+    """What is left of a recording by the model itself is noise but where joints reverse."""
+    file = parameters(tmp_path, load=[0.2] * 5)
+    model, beyond = with_parameter_file(load_model("manipulator_5dof"), file)
+    bag = write_bag(tmp_path / "bag", moved(file, 1))
+    motion = estimate(read_recording(bag, NAMES), None)
+    left = external_efforts(motion, model, correct=False, beyond=beyond).external
+    assert (np.median(np.abs(left), axis=0) < 5e-3 * LIMITS).all()
 
 
 def test_the_friction_that_is_fitted_to_a_recording_is_that_of_coupled_drives(
