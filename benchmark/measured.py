@@ -11,7 +11,7 @@ from benchmark.arms import REPOSITORY, Arm, arms, write_reduced_urdf
 from benchmark.newton_euler import GRAVITY, derived_programs, inverse_dynamics, write_c
 from kane_dynamics_ros.algebra import apply
 from kane_dynamics_ros.codegen.derive import derive
-from kane_dynamics_ros.codegen.functions import best_arrangements
+from kane_dynamics_ros.codegen.functions import best_arrangement
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import Chain
@@ -58,7 +58,7 @@ def casadi_programs(name: str, chain: Chain) -> tuple[ca.Function, ca.Function]:
     """Newton-Euler on the URDF's frames, and on our frames and base parameters."""
     reframed = reframe(chain)
     gravity = apply(reframed.R_0R, GRAVITY)
-    own, _, _ = best_arrangements(reframed.segments, gravity, chain.rotor_inertia)
+    own = best_arrangement(reframed.segments, gravity, chain.rotor_inertia, share=False)
     return (
         inverse_dynamics(f"{name}_on_urdf_frames", segments_of(chain)),
         inverse_dynamics(f"{name}_on_our_frames", regroup(reframed.segments, own.keep), gravity),

@@ -40,20 +40,16 @@ Terms = dict[Product, float]  # a sum: the coefficient of each product; () is th
 def simplified(outputs: Sequence[Expression]) -> tuple[Expression, ...]:
     """The outputs with fewer operations, or as they are.
 
-    First products that occur again are kept, then they are taken apart: either finds what the other misses.
     The result is on a graph of its own; the outputs must not depend on ``prepared`` values.
 
     Args:
         outputs: of one function, on one graph.
     """
-    best = tuple(outputs)
-    for apart in (False, True):
-        program = _Program(best, apart=apart)
-        program.put_in()
-        program.factor()
-        program.put_in()
-        best = min(best, program.written(), key=lambda found: operations(found).total)
-    return best
+    program = _Program(outputs)
+    program.put_in()
+    program.factor()
+    program.put_in()
+    return min(tuple(outputs), program.written(), key=lambda found: operations(found).total)
 
 
 class _Kernel(NamedTuple):
@@ -85,10 +81,10 @@ Candidate = tuple[int, _Kernel | _Pair]  # with 0 or 1: of those that save as mu
 class _Program:
     """The outputs of a function as sums of products of leaves and of each other.
 
-    Leaves are symbols, calls and quotients. ``apart``: products that occur again are taken apart at first.
+    Leaves are symbols, calls and quotients.
     """
 
-    def __init__(self, outputs: Sequence[Expression], *, apart: bool) -> None:
+    def __init__(self, outputs: Sequence[Expression]) -> None:
         self.graph, self.outputs = outputs[0].graph, outputs
         self.sums: dict[int, Terms] = {}
         self.kept = {output.index for output in outputs}  # those that are needed themselves
@@ -96,10 +92,10 @@ class _Program:
         self.trees: dict[int, Terms] = {}  # sums as they were read, where nothing cancelled on the way
         self.magnitudes: list[float] = []  # of constants: the factor -1 stands for the first, and so on
         self.constants: dict[float, int] = {}  # the factor of each magnitude
-        self._read(apart)
+        self._read()
 
-    def _read(self, apart: bool) -> None:
-        """Sums of their own: outputs, sums in products, what is used twice but for products ``apart``."""
+    def _read(self) -> None:
+        """Sums of their own: outputs, sums in products, what is used twice."""
         nodes, live = self.graph.nodes, live_nodes(self.graph, self.outputs)
         uses = Counter(i for index in live for i in nodes[index][1:3])
         terms: dict[int, Terms] = {}  # of each node, for those that use it
@@ -119,10 +115,9 @@ class _Program:
                 else:
                     own = _gained(terms[a], terms[b], 1.0 if kind == ADD else -1.0)
                     leaves[index] = leaves.get(a, 1) + leaves.get(b, 1)
-                if index in self.kept or (uses[index] > 1 and not (apart and kind == MULTIPLY)):
+                if index in self.kept or uses[index] > 1:
                     terms[index] = own
-                    factor = self._own_sum(index, terms, leaves)
-                    own = own if apart and kind == MULTIPLY else factor
+                    own = self._own_sum(index, terms, leaves)
             elif kind == DIVIDE:
                 for i in (a, b):
                     self.kept.add(i)

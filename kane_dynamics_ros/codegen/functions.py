@@ -1,6 +1,6 @@
 """The functions of a generated module, as expressions on a graph that shares sub-expressions.
 
-Functions that ``factoring`` simplified are on graphs of their own.
+Inverse dynamics with default parameters, which ``factoring`` simplifies, is on a graph of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,8 +52,10 @@ from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, re
 from kane_dynamics_ros.formulation.kane.shared_axes import placements_in_shared_axes
 
 Composed = Literal["", "functions", "defaults"]
-FACTORED = 550  # operations up to which functions are factored: it takes long, and gains less in long ones
-WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
+FACTORED = (
+    550  # operations up to which inverse dynamics is factored: it takes long, and gains less in long ones
+)
+WORTH_SUMS = 0.96  # of the operations: sums of angles lengthen the chain of dependent operations
 MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
 NEEDS = {  # what those call that are computed from other functions
     "inverse_mass_matrix_with": ("mass_matrix_with",),
@@ -327,28 +329,22 @@ class ArrangedChain:
 # Inverse and forward dynamics, their parts and their derivatives, as generated functions.
 
 
-def best_arrangements(
-    segments: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float]
-) -> tuple[Arrangement, Arrangement, Arrangement]:
-    """What costs least for inverse dynamics: with every body in its own axes, as derived, and factored."""
-
-    def efforts(arrangement: Arrangement) -> tuple[Expression, ...]:
-        state = state_symbols(Graph(), len(rotor_inertia))
-        return ArrangedChain(state, arrangement, segments, gravity, rotor_inertia).inverse_dynamics
+def best_arrangement(
+    segments: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float], *, share: bool = True
+) -> Arrangement:
+    """What costs least for inverse dynamics; ``share`` = False: with every body in its own axes."""
 
     @cache
     def cost(arrangement: Arrangement) -> int:
-        return operations(efforts(arrangement)).total
-
-    def worth(own_cost: int, shared_cost: int) -> Arrangement:
-        return shared if shared_cost < WORTH_SUMS * own_cost else own
+        state = state_symbols(Graph(), len(rotor_inertia))
+        chain = ArrangedChain(state, arrangement, segments, gravity, rotor_inertia)
+        return operations(chain.inverse_dynamics).total
 
     own = improved(plain_arrangement(segments), segments, cost)
+    if not share:
+        return own
     shared = improved(replace(sharing_arrangement(segments), keep=own.keep), segments, cost)
-    if shared == own:
-        return own, own, own
-    counts = (operations(factored(efforts(choice))).total for choice in (own, shared))
-    return own, worth(cost(own), cost(shared)), worth(*counts)
+    return shared if cost(shared) < WORTH_SUMS * cost(own) else own
 
 
 def factored(outputs: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -372,7 +368,7 @@ def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChai
         if not composed:
             try:
                 written = row.outputs()
-                if not suffix:
+                if not suffix and row.name == "inverse_dynamics":
                     written = factored(written)
             except ZeroDivisionError:  # of a massless joint: its name is found at run time, by the pivots
                 composed = "defaults"
@@ -635,11 +631,11 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     given = layout.bind(graph, chain, reframed)
     nominal = reframed.segments, apply(reframed.R_0R, chain.gravity), chain.rotor_inertia
     loaded = given.common_normal_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
-    _, derived, best = best_arrangements(*nominal)
-    sharing = sharing_arrangement(reframed.segments)
-    defaults = [ArrangedChain(state, choice, *nominal) for choice in (best, sharing)]
-    parametrized = [ArrangedChain(state, choice, *loaded) for choice in (derived, sharing)]
-    regrouped = regroup(given.common_normal_segments, derived.keep)
+    choices = best_arrangement(*nominal), sharing_arrangement(reframed.segments)
+    defaults, parametrized = (
+        [ArrangedChain(state, choice, *numbers) for choice in choices] for numbers in (nominal, loaded)
+    )
+    regrouped = regroup(given.common_normal_segments, choices[0].keep)
     poses = pose_functions(state, given.link_segments, chain)
     functions = (
         *dynamic_functions("", *defaults),

@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': 'ab5c4329ffeefb93665f978ccd00925b71285325a72b43a2dffbc5baebb11b61',
+ 'c_sha256': '0bf301bfdaa4ed7e08af03aaaa8462140774d0bfbeb56543eca97842dc414a66',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -129,49 +129,49 @@ MODEL = {'name': 'manipulator_5dof',
  'functions': {'inverse_dynamics': {'arguments': ('q', 'qd', 'qdd'),
                                     'shape': (5,),
                                     'singular': False,
-                                    'operations': 125,
+                                    'operations': 134,
                                     'calls': 6,
                                     'needs': ()},
                'bias': {'arguments': ('q', 'qd'),
                         'shape': (5,),
                         'singular': False,
-                        'operations': 89,
+                        'operations': 114,
                         'calls': 6,
                         'needs': ()},
                'gravity': {'arguments': ('q',),
                            'shape': (5,),
                            'singular': False,
-                           'operations': 4,
-                           'calls': 2,
+                           'operations': 8,
+                           'calls': 4,
                            'needs': ()},
                'mass_matrix': {'arguments': ('q',),
                                'shape': (5, 5),
                                'singular': False,
-                               'operations': 27,
+                               'operations': 37,
                                'calls': 6,
                                'needs': ()},
                'inverse_mass_matrix': {'arguments': ('q',),
                                        'shape': (5, 5),
                                        'singular': True,
-                                       'operations': 93,
+                                       'operations': 109,
                                        'calls': 6,
                                        'needs': ()},
                'forward_dynamics': {'arguments': ('q', 'qd', 'tau'),
                                     'shape': (5,),
                                     'singular': True,
-                                    'operations': 173,
+                                    'operations': 203,
                                     'calls': 6,
                                     'needs': ()},
                'inverse_dynamics_derivatives': {'arguments': ('q', 'qd', 'qdd'),
                                                 'shape': (2, 5, 5),
                                                 'singular': False,
-                                                'operations': 304,
+                                                'operations': 368,
                                                 'calls': 6,
                                                 'needs': ()},
                'forward_dynamics_derivatives': {'arguments': ('q', 'qd', 'tau'),
                                                 'shape': (3, 5, 5),
                                                 'singular': True,
-                                                'operations': 915,
+                                                'operations': 991,
                                                 'calls': 6,
                                                 'needs': ()},
                'inverse_dynamics_with': {'arguments': ('prepared', 'q', 'qd', 'qdd'),
@@ -412,47 +412,48 @@ def inverse_dynamics(q, qd, qdd, sin=sin, cos=cos):
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
     if type(q0 + q1 + q2 + q3 + q4) is not float:
         _numbers(q, sin)
-    t0 = qd0 * qd0
-    t1 = cos(q1)
-    t2 = sin(q1)
-    t3 = qd1 * t2
-    t4 = qd0 * t3
-    t5 = qd1 + qd2
-    t6 = qdd1 + qdd2
-    t7 = t5 * t5
-    t8 = q1 + q2
-    t9 = cos(t8)
-    t10 = sin(t8)
-    t11 = qd0 * t10
-    t12 = t5 * t11
-    t13 = (qdd0 * t9) - (2.0 * t12)
-    t14 = cos(q3)
-    t15 = sin(q3)
-    t16 = qd0 * t9
-    t17 = (t5 * t14) - (t15 * t16)
-    t18 = (t5 * t15) + (t14 * t16)
-    t19 = t11 + qd3
-    t20 = t5 * t16
-    t21 = t20 + (qdd3 + (qdd0 * t10))
-    t22 = (t6 * t10) + ((t0 + t7) * t9)
-    t23 = (t6 * t9) - (t7 * t10)
-    t24 = (t9 * t23) + (t10 * t22)
-    t25 = t17 * t19
-    t26 = (t25 + (t13 * t14)) + (t15 * t24)
-    t27 = t17 * t18
-    t28 = 0.001 * (t26 + qdd4)
-    t29 = 0.001 * (t18 + qd4)
-    t30 = (t19 * t29) - (0.0015 * (((t13 * t15) + (t18 * (2.0 * t19))) - (t14 * t24)))
-    t31 = t28 + (0.0005 * (t25 + t26))
-    t32 = ((0.0005 * (t21 - t27)) + (0.0015 * (t21 + t27))) - (t17 * t29)
-    t33 = 2.5 * t9
-    t34 = (((((2.1105 * t6) + (t11 * (2.0404999999999998 * t16))) + ((((t0 + (qd1 * qd1)) * t1) + (qdd1 * t2)) * (2.5 * t10))) + (((9.81 + (t1 * qdd1)) - (qd1 * t3)) * t33)) + (t14 * t30)) + (t15 * t31)
-    t35 = 5.04 * t1
+    t0 = sin(q1)
+    t1 = qd0 * t0
+    t2 = cos(q1)
+    t3 = qd0 * t2
+    t4 = t0 * qdd0
+    t5 = t2 * qdd0
+    t6 = t1 * t3
+    t7 = t6 + qdd1
+    t8 = sin(q2)
+    t9 = cos(q2)
+    t10 = (t1 * t8) - (t3 * t9)
+    t11 = (t1 * t9) + (t3 * t8)
+    t12 = qd1 + qd2
+    t13 = qdd1 + qdd2
+    t14 = t10 * t12
+    t15 = t10 * t11
+    t16 = t14 - ((t5 * t8) + (t4 * t9))
+    t17 = t13 - t15
+    t18 = sin(q3)
+    t19 = cos(q3)
+    t20 = (t10 * t18) + (t12 * t19)
+    t21 = (t10 * t19) - (t12 * t18)
+    t22 = t11 + qd3
+    t23 = t16 - qdd3
+    t24 = t20 * t22
+    t25 = t20 * t21
+    t26 = ((t5 * t9) - (t4 * t8)) - (t11 * (2.0 * t12))
+    t27 = t24 + ((t17 * t18) + (t19 * t26))
+    t28 = 0.001 * (t27 + qdd4)
+    t29 = 0.001 * (t21 - qd4)
+    t30 = (t22 * t29) - (0.0015 * (((t17 * t19) - (t18 * t26)) + (t21 * (2.0 * t22))))
+    t31 = t28 + (0.0005 * (t24 + t27))
+    t32 = ((0.0005 * (t23 - t25)) + (0.0015 * (t23 + t25))) - (t20 * t29)
+    t33 = t5 - (t1 * (2.0 * qd1))
+    t34 = ((t18 * t30) + (t19 * t31)) + ((2.0755 * t26) + (2.5 * t33))
+    t35 = t32 + (0.03500000000000003 * (t14 + t16))
+    t36 = ((t19 * t30) - (t18 * t31)) - (((0.03500000000000003 * (t13 + t15)) + (2.0755 * t17)) - (2.5 * ((((9.81 * t0) - ((qd0 * qd0) - ((t1 * t1) - (qd1 * qd1)))) * t8) - ((t7 + (9.81 * t2)) * t9))))
     return [
-        ((((((t1 * qdd0) - (2.0 * t4)) * t33) + (qdd0 * ((5.1805 - (t10 * (2.0404999999999998 * t10))) + (t1 * t35)))) - (t1 * (((10.08 * t4) - (qdd0 * t33)) + (5.0 * t12)))) + (t10 * (t32 - (4.0809999999999995 * t20)))) - (t9 * ((t15 * t30) - (t14 * t31))),
-        t34 + (((5.11 * qdd1) + (t1 * (53.955000000000005 + (2.5 * t23)))) + (t2 * ((t0 * t35) + (2.5 * t22)))),
-        t34,
-        t32,
+        ((t0 * ((((0.03500000000000003 * t4) + (t3 * (0.07000000000000006 * qd1))) - (t9 * t35)) - (t8 * t34))) + (t2 * (((2.5 * t26) + ((t9 * t34) - (t8 * t35))) + (5.075 * t33)))) + (3.0700000000000003 * qdd0),
+        -(t36 - ((((53.955000000000005 * t2) + (5.075 * t7)) - (0.03500000000000003 * (t6 - qdd1))) - (2.5 * ((t8 * ((t10 * t10) + (t12 * t12))) - (t9 * t17))))),
+        -t36,
+        -t32,
         t28,
     ]
 
@@ -468,91 +469,91 @@ def inverse_dynamics_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = (t7 * prepared[36]) - (t6 * prepared[37])
-    t11 = (prepared[21] * t7) - (prepared[23] * t6)
-    t12 = (prepared[21] * t6) + (prepared[23] * t7)
-    t13 = t7 * t10
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t9 * prepared[36]) - (t8 * prepared[37])
+    t11 = (prepared[21] * t9) - (prepared[23] * t8)
+    t12 = (prepared[21] * t8) + (prepared[23] * t9)
+    t13 = t9 * t10
     t14 = prepared[27] + t13
-    t15 = prepared[20] + (t6 * t10)
+    t15 = prepared[20] + (t8 * t10)
     t16 = prepared[26] - t13
-    t17 = (prepared[19] * t7) - (prepared[22] * t6)
-    t18 = (prepared[19] * t6) + (prepared[22] * t7)
-    t19 = qdd0 * t3
-    t20 = qd1 + qd2
-    t21 = qdd1 + qdd2
-    t22 = (prepared[1] * t1) - (prepared[0] * t0)
-    t23 = (prepared[1] * t0) + (prepared[0] * t1)
-    t24 = (t2 * t22) - (prepared[2] * t3)
-    t25 = qd0 * t2
-    t26 = qd0 * t3
-    t27 = qdd0 * t2
-    t28 = qd1 * t26
-    t29 = qd1 * t25
-    t30 = t25 * t26
-    t31 = qdd1 + t30
-    t32 = t29 - (t19 - t29)
-    t33 = ((t3 * t22) + (prepared[2] * t2)) + ((qd0 * qd0) + ((qd1 * qd1) - (t25 * t25)))
-    t34 = t24 + t31
-    t35 = t23 - t32
-    t36 = (t8 * t33) + (t9 * t34)
-    t37 = (t8 * t25) - (t9 * t26)
-    t38 = (t9 * t25) + (t8 * t26)
-    t39 = t20 * t38
-    t40 = t20 * t37
-    t41 = t37 * t38
-    t42 = ((t8 * t19) + (t9 * t27)) - t40
-    t43 = (t20 * t20) + (t37 * t37)
-    t44 = t21 - t41
-    t45 = t39 - (((t9 * t19) - (t8 * t27)) - t39)
-    t46 = t36 + t44
-    t47 = ((t9 * t33) - (t8 * t34)) + t43
-    t48 = t35 - t45
-    t49 = (t4 * t46) + (t5 * t48)
-    t50 = (t5 * t46) - (t4 * t48)
-    t51 = (t5 * t20) + (t4 * t37)
-    t52 = (t4 * t20) - (t5 * t37)
-    t53 = qd3 + t38
-    t54 = qdd3 + t42
-    t55 = t51 * t51
-    t56 = t52 * t53
-    t57 = t51 * t53
-    t58 = t51 * t52
-    t59 = ((t4 * t44) - (t5 * t45)) + t57
-    t60 = t55 + (t53 * t53)
-    t61 = t54 + t58
-    t62 = t56 - (((t5 * t44) + (t4 * t45)) - t56)
-    t63 = qd4 + t52
-    t64 = qdd4 + t59
-    t65 = t63 * t63
-    t66 = t53 * t63
-    t67 = t51 * t63
-    t68 = t55 - t65
-    t69 = t60 - t68
-    t70 = t55 + t65
-    t71 = t57 - t64
-    t72 = t57 + t64
-    t73 = t67 - (t61 - t67)
-    t74 = t66 - (t62 - t66)
-    t75 = (((((t14 * t72) - (t16 * t71)) + (t11 * t62)) - (t12 * t61)) + (t15 * (t69 - t70))) + ((t17 * t47) - (t18 * t49))
-    t76 = ((t17 * t69) - (t18 * t71)) - (prepared[24] * t61)
-    t77 = ((t17 * t73) + (t18 * t74)) - (prepared[24] * t60)
-    t78 = (((((t16 * t74) + (t15 * t73)) - (t11 * t72)) - (t12 * (t60 - t70))) - (t18 * t50)) + ((prepared[30] * t62) - (prepared[24] * t47))
-    t79 = t75 - (0.0005 * (t57 + t59))
-    t80 = (((((t14 * t73) - (t12 * t71)) + (t15 * t74)) - (t11 * t68)) - (t17 * t50)) + (((0.0005 * (t54 - t58)) + (prepared[30] * t61)) - (prepared[24] * t49))
-    t81 = (t4 * t76) + (t5 * t77)
-    t82 = (t5 * t76) - (t4 * t77)
-    t83 = (t82 + ((t4 * t78) - (t5 * t79))) - ((prepared[33] * t45) - (prepared[32] * t35))
-    t84 = t80 - (0.03500000000000003 * (t40 - t42))
-    t85 = (t81 - ((t5 * t78) + (t4 * t79))) + (((0.03500000000000003 * (t21 + t41)) + (prepared[33] * t44)) + (prepared[32] * t36))
+    t17 = (prepared[19] * t9) - (prepared[22] * t8)
+    t18 = (prepared[19] * t8) + (prepared[22] * t9)
+    t19 = qd0 * t2
+    t20 = qd0 * t3
+    t21 = qdd0 * t2
+    t22 = qdd0 * t3
+    t23 = qd1 * t20
+    t24 = qd1 * t19
+    t25 = t19 * t20
+    t26 = qdd1 + t25
+    t27 = t24 - (t22 - t24)
+    t28 = (t4 * t19) - (t5 * t20)
+    t29 = (t5 * t19) + (t4 * t20)
+    t30 = qd1 + qd2
+    t31 = qdd1 + qdd2
+    t32 = t29 * t30
+    t33 = t28 * t30
+    t34 = t28 * t29
+    t35 = ((t4 * t22) + (t5 * t21)) - t33
+    t36 = (t28 * t28) + (t30 * t30)
+    t37 = t31 - t34
+    t38 = t32 - (((t5 * t22) - (t4 * t21)) - t32)
+    t39 = (t6 * t28) + (t7 * t30)
+    t40 = (t7 * t28) - (t6 * t30)
+    t41 = qd3 + t29
+    t42 = qdd3 + t35
+    t43 = t39 * t39
+    t44 = t40 * t41
+    t45 = t39 * t41
+    t46 = t39 * t40
+    t47 = ((t6 * t37) - (t7 * t38)) + t45
+    t48 = t43 + (t41 * t41)
+    t49 = t42 - t46
+    t50 = t44 + (((t7 * t37) + (t6 * t38)) + t44)
+    t51 = qd4 - t40
+    t52 = qdd4 + t47
+    t53 = t51 * t51
+    t54 = t41 * t51
+    t55 = t39 * t51
+    t56 = t43 - t53
+    t57 = t48 - t56
+    t58 = t43 + t53
+    t59 = t45 - t52
+    t60 = t45 + t52
+    t61 = t55 - (t49 - t55)
+    t62 = t54 + (t50 + t54)
+    t63 = (prepared[1] * t1) - (prepared[0] * t0)
+    t64 = (prepared[1] * t0) + (prepared[0] * t1)
+    t65 = (t2 * t63) - (prepared[2] * t3)
+    t66 = ((qd0 * qd0) - ((t19 * t19) - (qd1 * qd1))) + ((t3 * t63) + (prepared[2] * t2))
+    t67 = t26 + t65
+    t68 = t27 - t64
+    t69 = (t4 * t66) + (t5 * t67)
+    t70 = t37 + t69
+    t71 = t36 + ((t5 * t66) - (t4 * t67))
+    t72 = t38 + t68
+    t73 = (t6 * t70) - (t7 * t72)
+    t74 = (t7 * t70) + (t6 * t72)
+    t75 = (((((t14 * t60) - (t16 * t59)) - (t11 * t50)) - (t12 * t49)) + (t15 * (t57 - t58))) + ((t17 * t71) - (t18 * t73))
+    t76 = ((t17 * t57) - (t18 * t59)) - (prepared[24] * t49)
+    t77 = ((t17 * t61) + (t18 * t62)) - (prepared[24] * t48)
+    t78 = (((((t16 * t62) + (t15 * t61)) - (t11 * t60)) - (t12 * (t48 - t58))) - (t18 * t74)) - ((prepared[30] * t50) + (prepared[24] * t71))
+    t79 = (0.0005 * (t45 + t47)) - t75
+    t80 = (((((t14 * t61) - (t12 * t59)) + (t15 * t62)) - (t11 * t56)) - (t17 * t74)) + (((0.0005 * (t42 + t46)) + (prepared[30] * t49)) - (prepared[24] * t73))
+    t81 = (t6 * t76) + (t7 * t77)
+    t82 = (t7 * t76) - (t6 * t77)
+    t83 = (t82 + ((t6 * t78) + (t7 * t79))) - ((prepared[33] * t38) + (prepared[32] * t68))
+    t84 = (0.03500000000000003 * (t33 - t35)) - t80
+    t85 = (t81 - ((t7 * t78) - (t6 * t79))) + (((0.03500000000000003 * (t31 + t34)) + (prepared[33] * t37)) + (prepared[32] * t69))
     return [
-        ((3.0700000000000003 * qdd0) - ((t2 * (((t8 * t83) - (t9 * t84)) - (0.03500000000000003 * (t28 + (t27 + t28))))) - (t3 * (((t82 - (prepared[32] * t45)) + ((t9 * t83) + (t8 * t84))) - ((prepared[35] * t32) - (prepared[34] * t23)))))) + (qdd0 * prepared[3]),
-        ((t85 + ((t9 * (t81 + (prepared[32] * t44))) + (t8 * ((((t17 * t72) - (t18 * t70)) + (prepared[24] * t62)) - (prepared[32] * t43))))) + (((prepared[35] * t31) + (0.03500000000000003 * (qdd1 - t30))) + (prepared[34] * t24))) + (qdd1 * prepared[4]),
+        ((3.0700000000000003 * qdd0) + ((t2 * ((0.03500000000000003 * (t23 + (t21 + t23))) - ((t4 * t83) + (t5 * t84)))) + (t3 * (((t82 - (prepared[32] * t38)) + ((t5 * t83) - (t4 * t84))) - ((prepared[35] * t27) - (prepared[34] * t64)))))) + (qdd0 * prepared[3]),
+        ((t85 + ((t5 * (t81 + (prepared[32] * t37))) + (t4 * ((((t17 * t60) - (t18 * t58)) - (prepared[24] * t50)) - (prepared[32] * t36))))) + (((0.03500000000000003 * (qdd1 - t25)) + (prepared[35] * t26)) + (prepared[34] * t65))) + (qdd1 * prepared[4]),
         t85 + (qdd2 * prepared[5]),
         t80 + (qdd3 * prepared[6]),
         -(t75 - (qdd4 * prepared[7])),
@@ -569,80 +570,80 @@ def bias_with(prepared, q, qd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = (t7 * prepared[36]) - (t6 * prepared[37])
-    t11 = (prepared[21] * t7) - (prepared[23] * t6)
-    t12 = (prepared[21] * t6) + (prepared[23] * t7)
-    t13 = t7 * t10
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t9 * prepared[36]) - (t8 * prepared[37])
+    t11 = (prepared[21] * t9) - (prepared[23] * t8)
+    t12 = (prepared[21] * t8) + (prepared[23] * t9)
+    t13 = t9 * t10
     t14 = prepared[27] + t13
-    t15 = prepared[20] + (t6 * t10)
+    t15 = prepared[20] + (t8 * t10)
     t16 = prepared[26] - t13
-    t17 = (prepared[19] * t7) - (prepared[22] * t6)
-    t18 = (prepared[19] * t6) + (prepared[22] * t7)
-    t19 = qd1 + qd2
-    t20 = (prepared[1] * t1) - (prepared[0] * t0)
-    t21 = (prepared[1] * t0) + (prepared[0] * t1)
-    t22 = (t2 * t20) - (prepared[2] * t3)
-    t23 = qd0 * t2
-    t24 = qd0 * t3
-    t25 = t23 * t24
-    t26 = ((t3 * t20) + (prepared[2] * t2)) + ((qd0 * qd0) + ((qd1 * qd1) - (t23 * t23)))
-    t27 = (t8 * t23) - (t9 * t24)
-    t28 = (t9 * t23) + (t8 * t24)
-    t29 = t19 * t27
-    t30 = t27 * t28
-    t31 = (t19 * t19) + (t27 * t27)
-    t32 = (t5 * t19) + (t4 * t27)
-    t33 = (t4 * t19) - (t5 * t27)
-    t34 = qd3 + t28
-    t35 = t32 * t32
-    t36 = t33 * t34
-    t37 = t32 * t34
-    t38 = t32 * t33
-    t39 = t35 + (t34 * t34)
-    t40 = qd4 + t33
-    t41 = t40 * t40
-    t42 = t34 * t40
-    t43 = t32 * t40
-    t44 = t35 - t41
-    t45 = t39 - t44
-    t46 = t35 + t41
-    t47 = 2.0 * (qd1 * t23)
-    t48 = t22 + t25
-    t49 = t21 - t47
-    t50 = (t8 * t26) + (t9 * t48)
-    t51 = 2.0 * (t19 * t28)
-    t52 = t30 - t50
-    t53 = t31 + ((t9 * t26) - (t8 * t48))
-    t54 = t49 - t51
-    t55 = (t4 * t52) - (t5 * t54)
-    t56 = (t5 * t52) + (t4 * t54)
-    t57 = t37 - ((t4 * t30) + (t5 * t51))
-    t58 = t29 - t38
-    t59 = t37 + t57
-    t60 = t36 + (t36 + ((t5 * t30) - (t4 * t51)))
-    t61 = t37 - t57
-    t62 = t43 + (t43 + t58)
-    t63 = t42 + (t42 - t60)
-    t64 = ((t15 * (t45 - t46)) + ((((t14 * t59) - (t16 * t61)) + (t11 * t60)) + (t12 * t58))) + ((t17 * t53) + (t18 * t55))
-    t65 = ((t17 * t45) - (t18 * t61)) + (prepared[24] * t58)
-    t66 = (prepared[24] * t39) - ((t17 * t62) + (t18 * t63))
-    t67 = (((t12 * (t39 - t46)) - (((t16 * t63) + (t15 * t62)) - (t11 * t59))) - (t18 * t56)) - ((prepared[30] * t60) - (prepared[24] * t53))
-    t68 = t64 - (0.0005 * t59)
-    t69 = (((t11 * t44) - (((t14 * t62) - (t12 * t61)) + (t15 * t63))) - (t17 * t56)) + (((0.0005 * (t29 + t38)) + (prepared[30] * t58)) - (prepared[24] * t55))
-    t70 = (t4 * t65) - (t5 * t66)
-    t71 = (t5 * t65) + (t4 * t66)
-    t72 = (t71 - ((t4 * t67) + (t5 * t68))) - ((prepared[33] * t51) - (prepared[32] * t49))
-    t73 = t69 + (0.07000000000000006 * t29)
-    t74 = (t70 + ((t5 * t67) - (t4 * t68))) + (((0.03500000000000003 * t30) - (prepared[33] * t30)) + (prepared[32] * t50))
+    t17 = (prepared[19] * t9) - (prepared[22] * t8)
+    t18 = (prepared[19] * t8) + (prepared[22] * t9)
+    t19 = qd0 * t2
+    t20 = qd0 * t3
+    t21 = t19 * t20
+    t22 = (t4 * t19) - (t5 * t20)
+    t23 = (t5 * t19) + (t4 * t20)
+    t24 = qd1 + qd2
+    t25 = t22 * t24
+    t26 = t22 * t23
+    t27 = (t22 * t22) + (t24 * t24)
+    t28 = (t6 * t22) + (t7 * t24)
+    t29 = (t7 * t22) - (t6 * t24)
+    t30 = qd3 + t23
+    t31 = t28 * t28
+    t32 = t29 * t30
+    t33 = t28 * t30
+    t34 = t28 * t29
+    t35 = t31 + (t30 * t30)
+    t36 = qd4 - t29
+    t37 = t36 * t36
+    t38 = t30 * t36
+    t39 = t28 * t36
+    t40 = t31 - t37
+    t41 = t35 - t40
+    t42 = t31 + t37
+    t43 = 2.0 * (qd1 * t19)
+    t44 = 2.0 * (t23 * t24)
+    t45 = t33 - ((t6 * t26) + (t7 * t44))
+    t46 = t25 + t34
+    t47 = t33 + t45
+    t48 = t32 + (t32 - ((t7 * t26) - (t6 * t44)))
+    t49 = t33 - t45
+    t50 = t39 + (t39 + t46)
+    t51 = t38 + (t38 + t48)
+    t52 = (prepared[1] * t1) - (prepared[0] * t0)
+    t53 = (prepared[1] * t0) + (prepared[0] * t1)
+    t54 = (t2 * t52) - (prepared[2] * t3)
+    t55 = ((qd0 * qd0) - ((t19 * t19) - (qd1 * qd1))) + ((t3 * t52) + (prepared[2] * t2))
+    t56 = t21 + t54
+    t57 = t43 - t53
+    t58 = (t4 * t55) + (t5 * t56)
+    t59 = t26 - t58
+    t60 = t27 + ((t5 * t55) - (t4 * t56))
+    t61 = t44 + t57
+    t62 = (t6 * t59) + (t7 * t61)
+    t63 = (t7 * t59) - (t6 * t61)
+    t64 = ((t15 * (t41 - t42)) + ((((t14 * t47) - (t16 * t49)) - (t11 * t48)) + (t12 * t46))) + ((t17 * t60) + (t18 * t62))
+    t65 = ((t17 * t41) - (t18 * t49)) + (prepared[24] * t46)
+    t66 = (prepared[24] * t35) - ((t17 * t50) + (t18 * t51))
+    t67 = (((t12 * (t35 - t42)) - (((t16 * t51) + (t15 * t50)) - (t11 * t47))) - (t18 * t63)) + ((prepared[30] * t48) + (prepared[24] * t60))
+    t68 = (0.0005 * t47) - t64
+    t69 = (((t11 * t40) - (((t14 * t50) - (t12 * t49)) + (t15 * t51))) - (t17 * t63)) + (((0.0005 * (t25 - t34)) + (prepared[30] * t46)) - (prepared[24] * t62))
+    t70 = (t6 * t65) - (t7 * t66)
+    t71 = (t7 * t65) + (t6 * t66)
+    t72 = (t71 - ((t6 * t67) - (t7 * t68))) - ((prepared[33] * t44) + (prepared[32] * t57))
+    t73 = (0.07000000000000006 * t25) + t69
+    t74 = (t70 + ((t7 * t67) + (t6 * t68))) + (((0.03500000000000003 * t26) - (prepared[33] * t26)) + (prepared[32] * t58))
     return [
-        -((t2 * (((t8 * t72) + (t9 * t73)) - (0.07000000000000006 * (qd1 * t24)))) - (t3 * (((t71 - (prepared[32] * t51)) + ((t9 * t72) - (t8 * t73))) + ((prepared[34] * t21) - (prepared[35] * t47))))),
-        (t74 + ((t9 * (t70 - (prepared[32] * t30))) - (t8 * ((prepared[32] * t31) + (((t18 * t46) - (t17 * t59)) - (prepared[24] * t60)))))) + ((prepared[34] * t22) + ((prepared[35] * t25) - (0.03500000000000003 * t25))),
+        (t2 * ((0.07000000000000006 * (qd1 * t20)) - ((t4 * t72) + (t5 * t73)))) + (t3 * (((t71 - (prepared[32] * t44)) + ((t5 * t72) - (t4 * t73))) + ((prepared[34] * t53) - (prepared[35] * t43)))),
+        (t74 + ((t5 * (t70 - (prepared[32] * t26))) - (t4 * ((prepared[32] * t27) + (((t18 * t42) - (t17 * t47)) + (prepared[24] * t48)))))) + ((prepared[34] * t54) - ((0.03500000000000003 * t21) - (prepared[35] * t21))),
         t74,
         -t69,
         -t64,
@@ -658,30 +659,30 @@ def gravity_with(prepared, q, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = (prepared[19] * t7) - (prepared[22] * t6)
-    t11 = (prepared[19] * t6) + (prepared[22] * t7)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (prepared[19] * t9) - (prepared[22] * t8)
+    t11 = (prepared[19] * t8) + (prepared[22] * t9)
     t12 = (prepared[1] * t1) - (prepared[0] * t0)
     t13 = (prepared[1] * t0) + (prepared[0] * t1)
     t14 = (t3 * t12) + (prepared[2] * t2)
     t15 = (t2 * t12) - (prepared[2] * t3)
-    t16 = (t4 * t10) - (prepared[24] * t5)
+    t16 = (t6 * t10) - (prepared[24] * t7)
     t17 = prepared[32] + t11
-    t18 = (t9 * t16) - (t8 * t17)
-    t19 = prepared[34] + ((t8 * t16) + (t9 * t17))
-    t20 = (t8 * t14) + (t9 * t15)
-    t21 = (t9 * t14) - (t8 * t15)
-    t22 = (t4 * t20) + (t5 * t13)
+    t18 = (t5 * t16) - (t4 * t17)
+    t19 = prepared[34] + ((t4 * t16) + (t5 * t17))
+    t20 = (t4 * t14) + (t5 * t15)
+    t21 = (t5 * t14) - (t4 * t15)
+    t22 = (t6 * t20) + (t7 * t13)
     return [
-        (t13 * ((t3 * t19) + (t2 * t18))) - (t12 * ((t5 * t10) + (prepared[24] * t4))),
+        (t13 * ((t3 * t19) + (t2 * t18))) - (t12 * ((t7 * t10) + (prepared[24] * t6))),
         (t15 * t19) - (t14 * t18),
         -((t16 * t21) - (t17 * t20)),
-        -((t10 * ((t5 * t20) - (t4 * t13))) + (prepared[24] * t22)),
+        -((t10 * ((t7 * t20) - (t6 * t13))) + (prepared[24] * t22)),
         (t11 * t22) - (t10 * t21),
     ]
 
@@ -693,56 +694,56 @@ def mass_matrix_with(prepared, q, sin=sin, cos=cos):
         _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
-    t2 = q1 + q2
-    t3 = sin(t2)
-    t4 = cos(t2)
-    t5 = sin(q3)
-    t6 = cos(q3)
-    t7 = sin(q4)
-    t8 = cos(q4)
-    t9 = (t8 * prepared[36]) - (t7 * prepared[37])
-    t10 = (prepared[21] * t8) - (prepared[23] * t7)
-    t11 = (prepared[21] * t7) + (prepared[23] * t8)
-    t12 = t8 * t9
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = q1 + q2
+    t7 = sin(t6)
+    t8 = cos(t6)
+    t9 = (t5 * prepared[36]) - (t4 * prepared[37])
+    t10 = (prepared[21] * t5) - (prepared[23] * t4)
+    t11 = (prepared[21] * t4) + (prepared[23] * t5)
+    t12 = t5 * t9
     t13 = prepared[27] + t12
-    t14 = prepared[20] + (t7 * t9)
+    t14 = prepared[20] + (t4 * t9)
     t15 = prepared[26] - t12
-    t16 = (prepared[19] * t8) - (prepared[22] * t7)
-    t17 = (prepared[19] * t7) + (prepared[22] * t8)
+    t16 = (prepared[19] * t5) - (prepared[22] * t4)
+    t17 = (prepared[19] * t4) + (prepared[22] * t5)
     t18 = t1 * (t1 * prepared[38])
-    t19 = t3 * (t3 * prepared[39])
+    t19 = t7 * (t7 * prepared[39])
     t20 = 0.0005 - t13
-    t21 = (t5 * (prepared[30] - t20)) - (t6 * (2.0 * t10))
-    t22 = t5 * t21
+    t21 = (t2 * (prepared[30] - t20)) - (t3 * (2.0 * t10))
+    t22 = t2 * t21
     t23 = prepared[30] - t22
-    t24 = (t5 * t14) - (t6 * t11)
-    t25 = (t6 * t14) + (t5 * t11)
-    t26 = (t5 * t16) - (prepared[24] * t6)
-    t27 = (t6 * t16) + (prepared[24] * t5)
-    t28 = t3 * ((t3 * (t15 + t23)) - (t4 * (2.0 * t24)))
-    t29 = (t3 * t26) + (t4 * t17)
-    t30 = t4 * t26
-    t31 = t30 - (t3 * t17)
-    t32 = t4 * t27
-    t33 = t3 * t27
-    t34 = ((t4 * (t10 + (t6 * t21))) - (t3 * t25)) + t33
-    t35 = (t4 * prepared[32]) + t29
-    t36 = (t3 * prepared[32]) - t31
-    t37 = (prepared[33] + t19) - ((t15 - t28) - (t4 * (2.0 * t29)))
-    t38 = (0.03500000000000003 - t19) + ((t23 - t28) - (t3 * (2.0 * t31)))
+    t24 = (t2 * t14) - (t3 * t11)
+    t25 = (t3 * t14) + (t2 * t11)
+    t26 = (t2 * t16) - (prepared[24] * t3)
+    t27 = (t3 * t16) + (prepared[24] * t2)
+    t28 = t7 * ((t7 * (t15 + t23)) - (t8 * (2.0 * t24)))
+    t29 = (t7 * t26) + (t8 * t17)
+    t30 = t8 * t26
+    t31 = t30 - (t7 * t17)
+    t32 = t8 * t27
+    t33 = t7 * t27
+    t34 = ((t8 * (t10 + (t3 * t21))) - (t7 * t25)) + t33
+    t35 = (t8 * prepared[32]) + t29
+    t36 = (t7 * prepared[32]) - t31
+    t37 = (prepared[33] + t19) - ((t15 - t28) - (t8 * (2.0 * t29)))
+    t38 = (0.03500000000000003 - t19) + ((t23 - t28) - (t7 * (2.0 * t31)))
     t39 = t34 + (t0 * t27)
     t40 = (0.03500000000000003 - t18) + (t37 + (t1 * (2.0 * t35)))
     t41 = t13 + t15
-    t42 = t5 * t17
-    t43 = t6 * t17
-    t44 = (t3 * t42) - (t4 * t16)
-    t45 = (t4 * t42) + (t3 * t16)
-    t46 = ((t6 * t10) - (t5 * t41)) + ((t4 * t45) + (t3 * t44))
-    t47 = (((t4 * ((t5 * t10) + (t6 * t41))) - (t3 * t11)) - (t4 * t43)) - (t1 * t43)
+    t42 = t2 * t17
+    t43 = t3 * t17
+    t44 = (t7 * t42) - (t8 * t16)
+    t45 = (t8 * t42) + (t7 * t16)
+    t46 = ((t3 * t10) - (t2 * t41)) + ((t8 * t45) + (t7 * t44))
+    t47 = (((t8 * ((t2 * t10) + (t3 * t41))) - (t7 * t11)) - (t8 * t43)) - (t1 * t43)
     t48 = t46 + ((t1 * t45) + (t0 * t44))
     t49 = prepared[30] + t20
-    t50 = t25 - ((t4 * t32) + (t3 * t33))
-    t51 = (t30 - ((t4 * t24) - (t3 * t49))) + (t1 * t26)
+    t50 = t25 - ((t8 * t32) + (t7 * t33))
+    t51 = (t30 - ((t8 * t24) - (t7 * t49))) + (t1 * t26)
     t52 = t50 - ((t1 * t32) + (t0 * t33))
     t53 = t37 + t38
     t54 = t53 + ((t1 * t35) + (t0 * t36))
@@ -786,134 +787,134 @@ def forward_dynamics_with(prepared, q, qd, tau, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = q1 + q2
-    t5 = sin(t4)
-    t6 = cos(t4)
-    t7 = sin(q3)
-    t8 = cos(q3)
-    t9 = sin(q4)
-    t10 = cos(q4)
-    t11 = (t10 * prepared[36]) - (t9 * prepared[37])
-    t12 = (prepared[21] * t10) - (prepared[23] * t9)
-    t13 = (prepared[21] * t9) + (prepared[23] * t10)
-    t14 = t10 * t11
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = q1 + q2
+    t9 = sin(t8)
+    t10 = cos(t8)
+    t11 = (t7 * prepared[36]) - (t6 * prepared[37])
+    t12 = (prepared[21] * t7) - (prepared[23] * t6)
+    t13 = (prepared[21] * t6) + (prepared[23] * t7)
+    t14 = t7 * t11
     t15 = prepared[27] + t14
-    t16 = prepared[20] + (t9 * t11)
+    t16 = prepared[20] + (t6 * t11)
     t17 = prepared[26] - t14
-    t18 = (prepared[19] * t10) - (prepared[22] * t9)
-    t19 = (prepared[19] * t9) + (prepared[22] * t10)
+    t18 = (prepared[19] * t7) - (prepared[22] * t6)
+    t19 = (prepared[19] * t6) + (prepared[22] * t7)
     t20 = t3 * prepared[38]
     t21 = t3 * t20
     t22 = t2 * t20
     t23 = t3 * prepared[34]
-    t24 = t5 * prepared[39]
-    t25 = t5 * t24
-    t26 = t6 * t24
-    t27 = t6 * prepared[32]
-    t28 = t5 * prepared[32]
+    t24 = t9 * prepared[39]
+    t25 = t9 * t24
+    t26 = t10 * t24
+    t27 = t10 * prepared[32]
+    t28 = t9 * prepared[32]
     t29 = qd0 * qd0
     t30 = qd1 * qd1
-    t31 = t29 + t30
-    t32 = 2.0 * (qd0 * qd1)
-    t33 = qd1 + qd2
-    t34 = t33 * t33
-    t35 = qd0 * t33
-    t36 = t29 + t34
+    t31 = qd1 + qd2
+    t32 = t31 * t31
+    t33 = t29 + t30
+    t34 = 2.0 * (qd0 * qd1)
+    t35 = qd0 * t31
+    t36 = t29 + t32
     t37 = 2.0 * t35
-    t38 = t6 * t36
-    t39 = t5 * t34
-    t40 = t5 * t37
-    t41 = qd0 * t6
-    t42 = (t7 * t41) - (t8 * t33)
-    t43 = (t8 * t41) + (t7 * t33)
-    t44 = t6 * t35
-    t45 = qd3 + (qd0 * t5)
-    t46 = t42 * t42
-    t47 = t43 * t45
-    t48 = t42 * t45
-    t49 = t42 * t43
-    t50 = t46 + (t45 * t45)
-    t51 = qd4 + t43
-    t52 = t51 * t51
-    t53 = t45 * t51
-    t54 = t42 * t51
-    t55 = t46 - t52
-    t56 = t50 - t55
-    t57 = t46 + t52
-    t58 = (t5 * t38) - (t6 * t39)
-    t59 = t48 - ((t7 * t58) - (t8 * t40))
-    t60 = t44 - t49
-    t61 = t48 + t59
-    t62 = t47 + (t47 - ((t8 * t58) + (t7 * t40)))
-    t63 = t48 - t59
-    t64 = t54 + (t54 + t60)
-    t65 = t53 + (t53 - t62)
+    t38 = t10 * t36
+    t39 = t9 * t32
+    t40 = t9 * t37
+    t41 = qd0 * t10
+    t42 = (t5 * t31) - (t4 * t41)
+    t43 = (t4 * t31) + (t5 * t41)
+    t44 = t10 * t35
+    t45 = qd3 + (qd0 * t9)
+    t46 = (t9 * t38) - (t10 * t39)
+    t47 = t42 * t42
+    t48 = t43 * t45
+    t49 = t42 * t45
+    t50 = t42 * t43
+    t51 = ((t4 * t46) - (t5 * t40)) + t49
+    t52 = t47 + (t45 * t45)
+    t53 = t44 + t50
+    t54 = t49 + t51
+    t55 = t48 - (((t5 * t46) + (t4 * t40)) - t48)
+    t56 = qd4 + t43
+    t57 = t56 * t56
+    t58 = t45 * t56
+    t59 = t42 * t56
+    t60 = t47 - t57
+    t61 = t52 - t60
+    t62 = t47 + t57
+    t63 = t49 - t51
+    t64 = t59 - (t53 - t59)
+    t65 = t58 - (t55 - t58)
     t66 = (prepared[1] * t1) - (prepared[0] * t0)
     t67 = (prepared[1] * t0) + (prepared[0] * t1)
     t68 = 0.0005 - t15
-    t69 = (t7 * (prepared[30] - t68)) - (t8 * (2.0 * t12))
-    t70 = t7 * t69
+    t69 = (t4 * (prepared[30] - t68)) - (t5 * (2.0 * t12))
+    t70 = t4 * t69
     t71 = prepared[30] - t70
-    t72 = (t7 * t16) - (t8 * t13)
-    t73 = (t8 * t16) + (t7 * t13)
-    t74 = (t7 * t18) - (prepared[24] * t8)
-    t75 = (t8 * t18) + (prepared[24] * t7)
-    t76 = t5 * ((t5 * (t17 + t71)) - (t6 * (2.0 * t72)))
-    t77 = (t5 * t74) + (t6 * t19)
-    t78 = t6 * t74
-    t79 = t78 - (t5 * t19)
-    t80 = t6 * t75
-    t81 = t5 * t75
-    t82 = ((t6 * (t12 + (t8 * t69))) - (t5 * t73)) + t81
+    t72 = (t4 * t16) - (t5 * t13)
+    t73 = (t5 * t16) + (t4 * t13)
+    t74 = (t4 * t18) - (prepared[24] * t5)
+    t75 = (t5 * t18) + (prepared[24] * t4)
+    t76 = t9 * ((t9 * (t17 + t71)) - (t10 * (2.0 * t72)))
+    t77 = (t9 * t74) + (t10 * t19)
+    t78 = t10 * t74
+    t79 = t78 - (t9 * t19)
+    t80 = t10 * t75
+    t81 = t9 * t75
+    t82 = ((t10 * (t12 + (t5 * t69))) - (t9 * t73)) + t81
     t83 = t27 + t77
     t84 = t28 - t79
-    t85 = (prepared[33] + t25) - ((t17 - t76) - (t6 * (2.0 * t77)))
-    t86 = (0.03500000000000003 - t25) + ((t71 - t76) - (t5 * (2.0 * t79)))
+    t85 = (prepared[33] + t25) - ((t17 - t76) - (t10 * (2.0 * t77)))
+    t86 = (0.03500000000000003 - t25) + ((t71 - t76) - (t9 * (2.0 * t79)))
     t87 = (0.03500000000000003 - t21) + (t85 + (t3 * (2.0 * t83)))
     t88 = t15 + t17
-    t89 = t7 * t19
-    t90 = t8 * t19
-    t91 = (t5 * t89) - (t6 * t18)
-    t92 = (t6 * t89) + (t5 * t18)
-    t93 = ((t8 * t12) - (t7 * t88)) + ((t6 * t92) + (t5 * t91))
-    t94 = (((t6 * ((t7 * t12) + (t8 * t88))) - (t5 * t13)) - (t6 * t90)) - (t3 * t90)
+    t89 = t4 * t19
+    t90 = t5 * t19
+    t91 = (t9 * t89) - (t10 * t18)
+    t92 = (t10 * t89) + (t9 * t18)
+    t93 = ((t5 * t12) - (t4 * t88)) + ((t10 * t92) + (t9 * t91))
+    t94 = (((t10 * ((t4 * t12) + (t5 * t88))) - (t9 * t13)) - (t10 * t90)) - (t3 * t90)
     t95 = t93 + ((t3 * t92) + (t2 * t91))
     t96 = prepared[30] + t68
-    t97 = t73 - ((t6 * t80) + (t5 * t81))
+    t97 = t73 - ((t10 * t80) + (t9 * t81))
     t98 = t85 + t86
     t99 = prepared[3] + ((1.57 + (t68 + t70)) + (1.5 + t87))
     t100 = prepared[4] + (t87 + ((prepared[35] + t21) + (t86 + (t2 * (2.0 * t84)))))
     t101 = prepared[5] + t98
     t102 = prepared[6] + t96
     t103 = prepared[7] - t88
-    t104 = (t3 * t31) + t66
+    t104 = (t3 * t33) + t66
     t105 = prepared[2] + (t2 * t30)
-    t106 = (t2 * t32) - t67
+    t106 = (t2 * t34) - t67
     t107 = t38 + t104
     t108 = t39 + t105
     t109 = t40 + t106
-    t110 = (t5 * t107) - (t6 * t108)
-    t111 = (t6 * t107) + (t5 * t108)
-    t112 = (t7 * t110) - (t8 * t109)
-    t113 = (t8 * t110) + (t7 * t109)
-    t114 = (((((t15 * t61) - (t17 * t63)) - (t12 * t62)) + (t13 * t60)) - (t16 * (t56 - t57))) - ((t18 * t111) - (t19 * t112))
-    t115 = ((t18 * t56) + (t19 * t63)) - (prepared[24] * t60)
-    t116 = ((t18 * t64) - (t19 * t65)) + (prepared[24] * t50)
-    t117 = ((t18 * t61) + (t19 * t57)) - (prepared[24] * t62)
-    t118 = (((((t17 * t65) - (t16 * t64)) + (t12 * t61)) - (t13 * (t50 - t57))) - (t19 * t113)) + ((prepared[30] * t62) - (prepared[24] * t111))
-    t119 = (0.0005 * t61) - t114
-    t120 = (((((t15 * t64) - (t13 * t63)) - (t16 * t65)) + (t12 * t55)) + (t18 * t113)) - (((0.0005 * (t44 + t49)) + (prepared[30] * t60)) - (prepared[24] * t112))
-    t121 = (t7 * t115) - (t8 * t116)
-    t122 = (t8 * t115) + (t7 * t116)
-    t123 = (t5 * t121) + (t6 * t117)
-    t124 = (t6 * t121) - (t5 * t117)
-    t125 = (((t8 * t118) + (t7 * t119)) - ((t6 * t124) + (t5 * t123))) - ((t26 * (t34 - t36)) - ((t27 * t105) - (t28 * t104)))
-    t126 = tau4 - t114
+    t110 = (t9 * t107) - (t10 * t108)
+    t111 = (t10 * t107) + (t9 * t108)
+    t112 = (t4 * t110) - (t5 * t109)
+    t113 = (t5 * t110) + (t4 * t109)
+    t114 = (((((t15 * t54) - (t17 * t63)) + (t12 * t55)) - (t13 * t53)) + (t16 * (t61 - t62))) + ((t18 * t111) - (t19 * t112))
+    t115 = ((t18 * t61) - (t19 * t63)) - (prepared[24] * t53)
+    t116 = ((t18 * t64) + (t19 * t65)) - (prepared[24] * t52)
+    t117 = ((t18 * t54) - (t19 * t62)) + (prepared[24] * t55)
+    t118 = (((((t17 * t65) + (t16 * t64)) - (t12 * t54)) - (t13 * (t52 - t62))) - (t19 * t113)) + ((prepared[30] * t55) - (prepared[24] * t111))
+    t119 = (0.0005 * t54) - t114
+    t120 = (((((t15 * t64) - (t13 * t63)) + (t16 * t65)) - (t12 * t60)) - (t18 * t113)) + (((0.0005 * (t44 - t50)) + (prepared[30] * t53)) - (prepared[24] * t112))
+    t121 = (t4 * t115) + (t5 * t116)
+    t122 = (t5 * t115) - (t4 * t116)
+    t123 = (t9 * t121) - (t10 * t117)
+    t124 = (t10 * t121) + (t9 * t117)
+    t125 = (((t5 * t118) - (t4 * t119)) - ((t10 * t124) + (t9 * t123))) - ((t26 * (t32 - t36)) - ((t27 * t105) - (t28 * t104)))
+    t126 = tau4 + t114
     t127 = t13 / t103
     t128 = t102 - (t13 * t127)
     t129 = t97 - (t93 * t127)
     t130 = (t97 - ((t3 * t80) + (t2 * t81))) - (t95 * t127)
-    t131 = ((t78 - ((t6 * t72) - (t5 * t96))) + (t3 * t74)) + (t94 * t127)
+    t131 = ((t78 - ((t10 * t72) - (t9 * t96))) + (t3 * t74)) + (t94 * t127)
     t132 = t93 / t103
     t133 = t95 / t103
     t134 = t94 / t103
@@ -929,10 +930,10 @@ def forward_dynamics_with(prepared, q, qd, tau, sin=sin, cos=cos):
     t144 = t138 / t136
     t145 = t143 / t142
     t146 = (((t99 - (t94 * t134)) - (t131 * t140)) - (t138 * t144)) - (t143 * t145)
-    t147 = (tau3 + t120) - (t126 * t127)
+    t147 = (tau3 - t120) - (t126 * t127)
     t148 = ((tau2 + t125) - (t126 * t132)) - (t135 * t147)
-    t149 = (((tau0 - ((((((t6 * ((t7 * t118) - (t8 * t119))) - (t5 * t120)) + (t6 * t122)) + ((t26 * t37) - (t27 * t106))) + (t3 * (t122 - (t28 * t37)))) + ((t22 * t32) + (t23 * t67)))) + (t126 * t134)) - (t140 * t147)) + (t144 * t148)
-    t150 = (((tau1 + ((t125 - ((t3 * (t124 - (t28 * t34))) + (t2 * (t123 + (t27 * t36))))) - ((t22 * (t30 - t31)) - ((prepared[2] * t23) - ((t2 * prepared[34]) * t66))))) - (t126 * t133)) - (t139 * t147)) - (t141 * t148)
+    t149 = (((tau0 - ((((((t10 * ((t4 * t118) + (t5 * t119))) + (t9 * t120)) + (t10 * t122)) + ((t26 * t37) - (t27 * t106))) + (t3 * (t122 - (t28 * t37)))) + ((t22 * t34) + (t23 * t67)))) + (t126 * t134)) - (t140 * t147)) + (t144 * t148)
+    t150 = (((tau1 + ((t125 - ((t3 * (t124 - (t28 * t32))) + (t2 * (t123 + (t27 * t36))))) - ((t22 * (t30 - t33)) - ((prepared[2] * t23) - ((t2 * prepared[34]) * t66))))) - (t126 * t133)) - (t139 * t147)) - (t141 * t148)
     t151 = (t149 + (t145 * t150)) / t146
     t152 = (t150 / t142) + (t145 * t151)
     t153 = ((t148 / t136) + (t144 * t151)) - (t141 * t152)
@@ -967,201 +968,201 @@ def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = q1 + q2
-    t5 = sin(t4)
-    t6 = cos(t4)
-    t7 = sin(q3)
-    t8 = cos(q3)
-    t9 = sin(q4)
-    t10 = cos(q4)
-    t11 = (t10 * prepared[36]) - (t9 * prepared[37])
-    t12 = (prepared[21] * t10) - (prepared[23] * t9)
-    t13 = (prepared[21] * t9) + (prepared[23] * t10)
-    t14 = t10 * t11
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = q1 + q2
+    t9 = sin(t8)
+    t10 = cos(t8)
+    t11 = (t7 * prepared[36]) - (t6 * prepared[37])
+    t12 = (prepared[21] * t7) - (prepared[23] * t6)
+    t13 = (prepared[21] * t6) + (prepared[23] * t7)
+    t14 = t7 * t11
     t15 = prepared[27] + t14
-    t16 = prepared[20] + (t9 * t11)
+    t16 = prepared[20] + (t6 * t11)
     t17 = prepared[26] - t14
-    t18 = (prepared[19] * t10) - (prepared[22] * t9)
-    t19 = (prepared[19] * t9) + (prepared[22] * t10)
+    t18 = (prepared[19] * t7) - (prepared[22] * t6)
+    t19 = (prepared[19] * t6) + (prepared[22] * t7)
     t20 = t3 * prepared[38]
     t21 = t3 * t20
     t22 = 0.03500000000000003 - t21
     t23 = t2 * t20
     t24 = prepared[35] + t21
     t25 = t2 * prepared[34]
-    t26 = t5 * prepared[39]
-    t27 = t5 * t26
+    t26 = t9 * prepared[39]
+    t27 = t9 * t26
     t28 = prepared[33] + t27
-    t29 = t6 * t26
+    t29 = t10 * t26
     t30 = 0.03500000000000003 - t27
-    t31 = t6 * prepared[32]
-    t32 = t5 * prepared[32]
+    t31 = t10 * prepared[32]
+    t32 = t9 * prepared[32]
     t33 = qd0 * qd0
     t34 = qd1 * qd1
-    t35 = 2.0 * (qd0 * qd1)
-    t36 = qd1 + qd2
-    t37 = qdd1 + qdd2
-    t38 = t36 * t36
-    t39 = qd0 * t36
-    t40 = t33 + t38
+    t35 = qd1 + qd2
+    t36 = qdd1 + qdd2
+    t37 = t35 * t35
+    t38 = 2.0 * (qd0 * qd1)
+    t39 = qd0 * t35
+    t40 = t33 + t37
     t41 = 2.0 * t39
-    t42 = (t6 * t40) + (t5 * t37)
-    t43 = (t6 * t37) - (t5 * t38)
-    t44 = (qdd0 * t6) - (t5 * t41)
-    t45 = qd0 * t6
-    t46 = (t7 * t45) - (t8 * t36)
-    t47 = (t8 * t45) + (t7 * t36)
-    t48 = qd3 + (qd0 * t5)
-    t49 = qdd3 + ((t6 * t39) + (qdd0 * t5))
-    t50 = (t5 * t42) + (t6 * t43)
-    t51 = (t6 * t42) - (t5 * t43)
-    t52 = (t7 * t50) + (t8 * t44)
-    t53 = (t8 * t50) - (t7 * t44)
-    t54 = t46 * t46
-    t55 = t47 * t48
-    t56 = t46 * t48
-    t57 = t46 * t47
-    t58 = t52 - t56
-    t59 = t54 + (t48 * t48)
-    t60 = t49 - t57
-    t61 = t55 - (t53 - t55)
-    t62 = qd4 + t47
-    t63 = qdd4 + t58
-    t64 = t62 * t62
-    t65 = t48 * t62
-    t66 = t46 * t62
-    t67 = t54 - t64
-    t68 = t59 - t67
-    t69 = t54 + t64
-    t70 = t56 + t63
-    t71 = t56 - t63
-    t72 = t66 + (t60 + t66)
-    t73 = t65 - (t61 - t65)
+    t42 = qd0 * t10
+    t43 = (t5 * t35) - (t4 * t42)
+    t44 = (t4 * t35) + (t5 * t42)
+    t45 = qd3 + (qd0 * t9)
+    t46 = t43 * t43
+    t47 = t44 * t45
+    t48 = t43 * t45
+    t49 = t43 * t44
+    t50 = t46 + (t45 * t45)
+    t51 = qd4 + t44
+    t52 = t51 * t51
+    t53 = t45 * t51
+    t54 = t43 * t51
+    t55 = t46 - t52
+    t56 = t50 - t55
+    t57 = t46 + t52
+    t58 = (t10 * t40) + (t9 * t36)
+    t59 = (t9 * t37) - (t10 * t36)
+    t60 = (t9 * t41) - (qdd0 * t10)
+    t61 = qdd3 + ((t10 * t39) + (qdd0 * t9))
+    t62 = (t9 * t58) - (t10 * t59)
+    t63 = (t10 * t58) + (t9 * t59)
+    t64 = (t4 * t62) - (t5 * t60)
+    t65 = (t5 * t62) + (t4 * t60)
+    t66 = t48 + t64
+    t67 = t49 + t61
+    t68 = t47 + (t47 - t65)
+    t69 = qdd4 + t66
+    t70 = t48 - t69
+    t71 = t48 + t69
+    t72 = t54 + (t54 - t67)
+    t73 = t53 + (t53 - t68)
     t74 = 2.0 * qd0
     t75 = 2.0 * qd1
-    t76 = 2.0 * t36
-    t77 = 2.0 * t46
-    t78 = 2.0 * t47
-    t79 = 2.0 * t48
-    t80 = 2.0 * t62
+    t76 = 2.0 * t35
+    t77 = 2.0 * t43
+    t78 = 2.0 * t44
+    t79 = 2.0 * t45
+    t80 = 2.0 * t51
     t81 = t2 * t75
     t82 = t3 * t75
     t83 = t3 * t74
-    t84 = t5 * t76
-    t85 = t6 * t76
-    t86 = t6 * t74
+    t84 = t9 * t76
+    t85 = t10 * t76
+    t86 = t10 * t74
     t87 = (prepared[1] * t1) - (prepared[0] * t0)
     t88 = (prepared[1] * t0) + (prepared[0] * t1)
     t89 = 0.0005 - t15
-    t90 = (t7 * (prepared[30] - t89)) - (t8 * (2.0 * t12))
-    t91 = prepared[30] - (t7 * t90)
-    t92 = t12 + (t8 * t90)
-    t93 = (t7 * t16) - (t8 * t13)
-    t94 = (t8 * t16) + (t7 * t13)
-    t95 = (t7 * t18) - (prepared[24] * t8)
-    t96 = (t8 * t18) + (prepared[24] * t7)
-    t97 = (t5 * (t17 + t91)) - (t6 * (2.0 * t93))
-    t98 = t5 * t97
-    t99 = t5 * t95
-    t100 = t99 + (t6 * t19)
-    t101 = (t6 * t95) - (t5 * t19)
-    t102 = t6 * t96
-    t103 = ((t5 * t92) + (t6 * t94)) - t102
-    t104 = t5 * t96
-    t105 = ((t6 * t92) - (t5 * t94)) + t104
+    t90 = (t4 * (prepared[30] - t89)) - (t5 * (2.0 * t12))
+    t91 = prepared[30] - (t4 * t90)
+    t92 = t12 + (t5 * t90)
+    t93 = (t4 * t16) - (t5 * t13)
+    t94 = (t5 * t16) + (t4 * t13)
+    t95 = (t4 * t18) - (prepared[24] * t5)
+    t96 = (t5 * t18) + (prepared[24] * t4)
+    t97 = (t9 * (t17 + t91)) - (t10 * (2.0 * t93))
+    t98 = t9 * t97
+    t99 = t9 * t95
+    t100 = t99 + (t10 * t19)
+    t101 = (t10 * t95) - (t9 * t19)
+    t102 = t10 * t96
+    t103 = ((t9 * t92) + (t10 * t94)) - t102
+    t104 = t9 * t96
+    t105 = ((t10 * t92) - (t9 * t94)) + t104
     t106 = t31 + t100
     t107 = t32 - t101
-    t108 = t28 - ((t17 - t98) - (t6 * (2.0 * t100)))
-    t109 = t29 + ((t93 + (t6 * t97)) + ((t6 * t101) - (t5 * t100)))
-    t110 = t30 + ((t91 - t98) - (t5 * (2.0 * t101)))
+    t108 = t28 - ((t17 - t98) - (t10 * (2.0 * t100)))
+    t109 = t29 + ((t93 + (t10 * t97)) + ((t10 * t101) - (t9 * t100)))
+    t110 = t30 + ((t91 - t98) - (t9 * (2.0 * t101)))
     t111 = t103 - (t3 * t96)
     t112 = t25 + t107
     t113 = t23 + (t109 - ((t3 * t107) + (t2 * t106)))
     t114 = t15 + t17
-    t115 = t7 * t19
-    t116 = t8 * t19
-    t117 = (t5 * t115) - (t6 * t18)
-    t118 = (t6 * t115) + (t5 * t18)
-    t119 = ((t5 * ((t7 * t12) + (t8 * t114))) + (t6 * t13)) - (t5 * t116)
-    t120 = ((t8 * t12) - (t7 * t114)) + ((t6 * t118) + (t5 * t117))
+    t115 = t4 * t19
+    t116 = t5 * t19
+    t117 = (t9 * t115) - (t10 * t18)
+    t118 = (t10 * t115) + (t9 * t18)
+    t119 = ((t9 * ((t4 * t12) + (t5 * t114))) + (t10 * t13)) - (t9 * t116)
+    t120 = ((t5 * t12) - (t4 * t114)) + ((t10 * t118) + (t9 * t117))
     t121 = t119 - (t2 * t116)
     t122 = prepared[30] - t17
     t123 = t17 - t89
     t124 = prepared[30] + t89
-    t125 = t99 - ((t5 * t93) + (t6 * t124))
-    t126 = t94 - ((t6 * t102) + (t5 * t104))
+    t125 = t99 - ((t9 * t93) + (t10 * t124))
+    t126 = t94 - ((t10 * t102) + (t9 * t104))
     t127 = t125 + (t2 * t95)
     t128 = t108 + t110
     t129 = ((t3 * (t33 + t34)) + (qdd1 * t2)) + t87
-    t130 = prepared[2] - ((qdd1 * t3) - (t2 * t34))
-    t131 = ((qdd0 * t3) - (t2 * t35)) + t88
-    t132 = t42 + t129
-    t133 = t43 - t130
-    t134 = t44 + t131
-    t135 = (t5 * t132) + (t6 * t133)
-    t136 = (t6 * t132) - (t5 * t133)
-    t137 = (t7 * t135) + (t8 * t134)
-    t138 = (t8 * t135) - (t7 * t134)
-    t139 = (t18 * t68) + (t19 * t70)
-    t140 = (t19 * t69) + (t18 * t71)
+    t130 = prepared[2] + ((t2 * t34) - (qdd1 * t3))
+    t131 = ((qdd0 * t3) - (t2 * t38)) + t88
+    t132 = t58 + t129
+    t133 = t59 + t130
+    t134 = t60 - t131
+    t135 = (t9 * t132) - (t10 * t133)
+    t136 = (t10 * t132) + (t9 * t133)
+    t137 = (t4 * t135) - (t5 * t134)
+    t138 = (t5 * t135) + (t4 * t134)
+    t139 = (t18 * t56) - (t19 * t70)
+    t140 = (t19 * t57) - (t18 * t71)
     t141 = t19 * t138
     t142 = t19 * t137
-    t143 = ((t13 * (t59 - t69)) - (((t17 * t73) - (t16 * t72)) + (t12 * t71))) + t141
-    t144 = ((t12 * t67) + (((t15 * t72) - (t13 * t70)) - (t16 * t73))) + (t18 * t138)
-    t145 = t139 - (prepared[24] * t60)
-    t146 = (prepared[24] * t59) + ((t18 * t72) - (t19 * t73))
-    t147 = t140 - (prepared[24] * t61)
-    t148 = t143 - ((prepared[30] * t61) - (prepared[24] * t136))
-    t149 = (0.0005 * (t56 - t58)) + (((t16 * (t68 - t69)) - ((((t15 * t71) - (t17 * t70)) - (t12 * t61)) + (t13 * t60))) + ((t18 * t136) - t142))
-    t150 = (t7 * t145) - (t8 * t146)
-    t151 = (t8 * t145) + (t7 * t146)
-    t152 = (((t5 * ((t7 * t148) + (t8 * t149))) - (t6 * (t144 - (((0.0005 * (t49 + t57)) + (prepared[30] * t60)) - (prepared[24] * t137))))) - (t5 * t151)) + (((t30 * t41) + (qdd0 * t29)) - (t32 * t131))
+    t143 = ((t13 * (t50 - t57)) - (((t17 * t73) + (t16 * t72)) - (t12 * t71))) + t141
+    t144 = ((t12 * t55) - (((t15 * t72) - (t13 * t70)) + (t16 * t73))) + (t18 * t138)
+    t145 = t139 - (prepared[24] * t67)
+    t146 = (prepared[24] * t50) - ((t18 * t72) + (t19 * t73))
+    t147 = t140 - (prepared[24] * t68)
+    t148 = t143 - ((prepared[30] * t68) - (prepared[24] * t136))
+    t149 = (0.0005 * (t48 + t66)) - (((t16 * (t56 - t57)) + ((((t15 * t71) - (t17 * t70)) + (t12 * t68)) - (t13 * t67))) + ((t18 * t136) - t142))
+    t150 = (t4 * t145) - (t5 * t146)
+    t151 = (t5 * t145) + (t4 * t146)
+    t152 = (((t9 * ((t4 * t148) - (t5 * t149))) - (t10 * (t144 + (((0.0005 * (t49 - t61)) - (prepared[30] * t67)) + (prepared[24] * t137))))) - (t9 * t151)) + (((t30 * t41) + (qdd0 * t29)) - (t32 * t131))
     t153 = t19 * t80
     t154 = t18 * t80
     t155 = t19 * t77
-    t156 = t155 + (t18 * t79)
+    t156 = t155 - (t18 * t79)
     t157 = t12 * t79
     t158 = t16 * t80
     t159 = t157 - t158
     t160 = t12 * t77
-    t161 = (t15 * t80) + t160
+    t161 = (t15 * t80) - t160
     t162 = t16 * t77
-    t163 = t162 + (t15 * t79)
+    t163 = t162 - (t15 * t79)
     t164 = (t13 * t79) - (t17 * t80)
     t165 = t13 * t77
-    t166 = t158 + t165
+    t166 = t158 - t165
     t167 = t16 * t79
-    t168 = (t17 * t77) + t167
+    t168 = (t17 * t77) - t167
     t169 = t13 * t80
     t170 = t12 * t80
-    t171 = t157 + t165
-    t172 = (0.001 * t48) - t163
-    t173 = (0.001 * t47) - t161
+    t171 = t157 - t165
+    t172 = (0.001 * t45) + t163
+    t173 = (0.001 * t44) - t161
     t174 = t169 + (prepared[30] * t79)
-    t175 = t170 - (prepared[30] * t77)
+    t175 = t170 + (prepared[30] * t77)
     t176 = t153 - (prepared[24] * t79)
-    t177 = t154 + (prepared[24] * t77)
+    t177 = t154 - (prepared[24] * t77)
     t178 = t29 * t76
-    t179 = (t7 * t176) - (t8 * t156)
-    t180 = (t8 * t176) + (t7 * t156)
-    t181 = (t5 * t179) - (t6 * t177)
-    t182 = (t6 * t179) + (t5 * t177)
-    t183 = (t7 * (t159 + t171)) - (t8 * (t172 - t174))
-    t184 = t7 * t183
+    t179 = (t4 * t176) + (t5 * t156)
+    t180 = (t5 * t176) - (t4 * t156)
+    t181 = (t9 * t179) - (t10 * t177)
+    t182 = (t10 * t179) + (t9 * t177)
+    t183 = (t4 * (t159 + t171)) - (t5 * (t172 - t174))
+    t184 = t4 * t183
     t185 = t171 - t184
-    t186 = t8 * t183
+    t186 = t5 * t183
     t187 = t172 + t186
-    t188 = (t7 * t173) + (t8 * t175)
-    t189 = (t8 * t173) - (t7 * t175)
-    t190 = (t8 * t164) - (t7 * t168)
-    t191 = (t5 * (t166 + t185)) + (t6 * (t188 - ((t7 * t164) + (t8 * t168))))
-    t192 = t5 * t191
-    t193 = (t84 * t100) + ((t6 * t181) - (t178 - (t166 - t192)))
-    t194 = (t85 * t100) + ((t6 * t182) + ((t28 * t76) + (t188 - (t6 * t191))))
-    t195 = (t86 * t100) + ((t6 * t180) + ((t28 * t74) + ((t5 * t187) + (t6 * t190))))
-    t196 = (t85 * t101) - ((t5 * t182) - (t178 - (t185 - t192)))
-    t197 = (t86 * t101) - ((t5 * t180) - ((t29 * t74) + ((t6 * t187) - (t5 * t190))))
-    t198 = ((t6 * (t174 - t186)) - (t5 * t189)) - (t85 * t96)
+    t188 = (t4 * t173) + (t5 * t175)
+    t189 = (t5 * t173) - (t4 * t175)
+    t190 = (t5 * t164) + (t4 * t168)
+    t191 = (t9 * (t166 + t185)) + (t10 * (t188 - ((t4 * t164) - (t5 * t168))))
+    t192 = t9 * t191
+    t193 = (t84 * t100) + ((t10 * t181) - (t178 - (t166 - t192)))
+    t194 = (t85 * t100) + ((t10 * t182) + ((t28 * t76) + (t188 - (t10 * t191))))
+    t195 = (t86 * t100) + ((t10 * t180) + ((t28 * t74) + ((t9 * t187) + (t10 * t190))))
+    t196 = (t85 * t101) - ((t9 * t182) - (t178 - (t185 - t192)))
+    t197 = (t86 * t101) - ((t9 * t180) - ((t29 * t74) + ((t10 * t187) - (t9 * t190))))
+    t198 = ((t10 * (t174 - t186)) - (t9 * t189)) - (t85 * t96)
     t199 = (t32 * t76) + t181
     t200 = (t31 * t76) + t182
     t201 = (t31 * t74) + t180
@@ -1175,59 +1176,59 @@ def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     t209 = t166 - t171
     t210 = t159 - t171
     t211 = t159 + t166
-    t212 = ((t19 * t60) - (t18 * t61)) + ((t48 * t154) + (t46 * t153))
+    t212 = ((t19 * t67) - (t18 * t68)) + ((t45 * t154) - (t43 * t153))
     t213 = t18 * t137
-    t214 = ((t48 * t163) + (t46 * t168)) - ((t213 + (t19 * t136)) + (((t12 * t60) + (t13 * t61)) + (t59 * t114)))
+    t214 = ((t45 * t163) - (t43 * t168)) + ((t213 + (t19 * t136)) + (((t12 * t67) + (t13 * t68)) + (t50 * t114)))
     t215 = t18 * t77
-    t216 = (t19 * t79) - t215
-    t217 = t169 - (t162 - (t17 * t79))
-    t218 = t170 + (t167 - (t15 * t77))
+    t216 = (t19 * t79) + t215
+    t217 = t169 + (t162 + (t17 * t79))
+    t218 = t170 + (t167 + (t15 * t77))
     t219 = t171 - t211
-    t220 = t140 + ((t19 * t59) - (t46 * t156))
-    t221 = t139 + ((t18 * t59) - (t48 * t156))
-    t222 = t144 - ((((t17 * t60) - (t16 * t61)) + (t12 * t59)) + ((t48 * t209) - (t46 * t164)))
-    t223 = t143 + ((((t16 * t60) - (t15 * t61)) - (t13 * t59)) + ((t48 * t161) - (t46 * t210)))
-    t224 = t12 * t52
-    t225 = t13 * t51
-    t226 = t46 * t211
+    t220 = t140 + ((t19 * t50) - (t43 * t156))
+    t221 = t139 + ((t18 * t50) + (t45 * t156))
+    t222 = t144 - ((((t17 * t67) - (t16 * t68)) + (t12 * t50)) + ((t45 * t209) + (t43 * t164)))
+    t223 = t143 + ((((t16 * t67) - (t15 * t68)) - (t13 * t50)) + ((t45 * t161) + (t43 * t210)))
+    t224 = t12 * t64
+    t225 = t13 * t63
+    t226 = t43 * t211
     t227 = t12 * t78
-    t228 = (t7 * t163) - (t8 * t211)
-    t229 = ((t5 * t228) + (t6 * t168)) + ((t85 * t116) - (t86 * t118))
-    t230 = ((t8 * t163) + (t7 * t211)) + ((t84 * t118) - (t85 * t117))
-    t231 = (t7 * t220) - (t8 * t212)
-    t232 = (t8 * t220) + (t7 * t212)
-    t233 = (t5 * t231) - (t6 * t221)
-    t234 = (t6 * t231) + (t5 * t221)
-    t235 = ((t8 * t222) - (t7 * t214)) - ((t6 * t234) + (t5 * t233))
-    t236 = (t7 * t154) + (t8 * t216)
-    t237 = (t8 * t154) - (t7 * t216)
-    t238 = (t5 * t236) + (t6 * t153)
-    t239 = (t6 * t236) - (t5 * t153)
-    t240 = ((t8 * t217) - (t7 * t219)) - ((t6 * t239) + (t5 * t238))
-    t241 = ((prepared[24] * t52) + (t18 * t53)) - ((t47 * t156) - (t46 * t176))
-    t242 = ((t47 * t173) - (t46 * t175)) + ((t213 - (prepared[24] * t138)) - (((t16 * t52) - (t13 * t53)) + (t51 * t124)))
-    t243 = t215 - (prepared[24] * t78)
+    t228 = (t4 * t163) + (t5 * t211)
+    t229 = ((t9 * t228) + (t10 * t168)) - ((t85 * t116) - (t86 * t118))
+    t230 = ((t5 * t163) - (t4 * t211)) - ((t84 * t118) - (t85 * t117))
+    t231 = (t4 * t220) - (t5 * t212)
+    t232 = (t5 * t220) + (t4 * t212)
+    t233 = (t9 * t231) - (t10 * t221)
+    t234 = (t10 * t231) + (t9 * t221)
+    t235 = ((t5 * t222) + (t4 * t214)) - ((t10 * t234) + (t9 * t233))
+    t236 = (t4 * t154) + (t5 * t216)
+    t237 = (t5 * t154) - (t4 * t216)
+    t238 = (t9 * t236) + (t10 * t153)
+    t239 = (t10 * t236) - (t9 * t153)
+    t240 = ((t5 * t217) - (t4 * t219)) - ((t10 * t239) + (t9 * t238))
+    t241 = ((prepared[24] * t64) + (t18 * t65)) + ((t44 * t156) - (t43 * t176))
+    t242 = ((t44 * t173) + (t43 * t175)) + ((t213 - (prepared[24] * t138)) - (((t16 * t64) - (t13 * t65)) + (t63 * t124)))
+    t243 = t215 + (prepared[24] * t78)
     t244 = t155 - t156
     t245 = t176 - (t19 * t78)
-    t246 = t164 - (t160 + (t78 * t122))
-    t247 = t168 + (t227 - (t77 * t123))
-    t248 = t210 + (t165 + (t16 * t78))
-    t249 = t146 + (((t19 * t53) + (prepared[24] * t51)) - (t46 * t177))
-    t250 = t145 + (((t18 * t51) - (t19 * t52)) - (t47 * t177))
-    t251 = t149 - (((t47 * t209) + (t46 * t174)) - (t142 + (((t52 * t122) - (t12 * t53)) + (t16 * t51))))
-    t252 = t148 - ((t226 - (t47 * t172)) + (t141 - (t225 + (t224 + (t53 * t123)))))
-    t253 = ((t5 * t188) + (t6 * t210)) + ((t85 * t95) + (t86 * t102))
+    t246 = t164 + (t160 - (t78 * t122))
+    t247 = t168 - (t227 + (t77 * t123))
+    t248 = t210 - (t165 - (t16 * t78))
+    t249 = t146 + (((t19 * t65) + (prepared[24] * t63)) + (t43 * t177))
+    t250 = t145 + (((t18 * t63) - (t19 * t64)) - (t44 * t177))
+    t251 = t149 + (((t44 * t209) - (t43 * t174)) - (t142 + (((t64 * t122) - (t12 * t65)) + (t16 * t63))))
+    t252 = t148 + ((t226 + (t44 * t172)) - (t141 - (t225 + (t224 + (t65 * t123)))))
+    t253 = ((t9 * t188) + (t10 * t210)) + ((t85 * t95) + (t86 * t102))
     t254 = t189 - ((t84 * t102) - (t85 * t104))
-    t255 = (t7 * t249) + (t8 * t250)
-    t256 = (t8 * t249) - (t7 * t250)
-    t257 = (t5 * t255) - (t6 * t241)
-    t258 = (t6 * t255) + (t5 * t241)
-    t259 = ((t8 * t251) + (t7 * t252)) - ((t6 * t258) + (t5 * t257))
-    t260 = (t7 * t244) - (t8 * t245)
-    t261 = (t8 * t244) + (t7 * t245)
-    t262 = (t5 * t260) - (t6 * t243)
-    t263 = (t6 * t260) + (t5 * t243)
-    t264 = ((t8 * t246) - (t7 * t247)) - ((t6 * t263) + (t5 * t262))
+    t255 = (t4 * t249) + (t5 * t250)
+    t256 = (t5 * t249) - (t4 * t250)
+    t257 = (t9 * t255) - (t10 * t241)
+    t258 = (t10 * t255) + (t9 * t241)
+    t259 = ((t5 * t251) - (t4 * t252)) + ((t10 * t258) + (t9 * t257))
+    t260 = (t4 * t244) + (t5 * t245)
+    t261 = (t5 * t244) - (t4 * t245)
+    t262 = (t9 * t260) - (t10 * t243)
+    t263 = (t10 * t260) + (t9 * t243)
+    t264 = ((t5 * t246) + (t4 * t247)) + ((t10 * t263) + (t9 * t262))
     t265 = t193 + t196
     t266 = qdd0 * t103
     t267 = (qd0 * t195) + (((t106 * t129) + (t107 * t130)) + (t266 - (t33 * t128)))
@@ -1236,19 +1237,19 @@ def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     t270 = t87 * ((t3 * prepared[34]) + t106)
     return [
         t270 + (t88 * t96),
-        ((t152 - (t2 * (t151 - ((t32 * t41) - (qdd0 * t31))))) - ((t25 * t88) - ((t24 * t35) + (qdd0 * t23)))) - ((qd0 * ((t82 * t106) + ((t3 * t200) + (t194 + (t22 * t75))))) + ((prepared[2] * t96) - ((qdd0 * t113) + (t33 * (t105 + (t2 * t96)))))),
+        ((t152 - (t2 * (t151 - ((t32 * t41) - (qdd0 * t31))))) - ((t25 * t88) - ((t24 * t38) + (qdd0 * t23)))) - ((qd0 * ((t82 * t106) + ((t3 * t200) + (t194 + (t22 * t75))))) + ((prepared[2] * t96) - ((qdd0 * t113) + (t33 * (t105 + (t2 * t96)))))),
         (t152 - ((qd0 * t194) + ((t96 * t130) - ((qdd0 * t109) + (t33 * t105))))) - (t3 * ((qdd0 * t107) + (qd0 * t200))),
-        (((t6 * ((t7 * t251) - (t8 * t252))) + (t5 * t242)) + (t6 * t256)) + (t3 * t256),
-        -((((t6 * ((t7 * t222) + (t8 * t214))) - (t5 * t223)) + (t6 * t232)) + (t3 * t232)),
+        -((((t10 * ((t4 * t251) + (t5 * t252))) - (t9 * t242)) - (t10 * t256)) - (t3 * t256)),
+        -((((t10 * ((t4 * t222) - (t5 * t214))) - (t9 * t223)) + (t10 * t232)) + (t3 * t232)),
         -(t88 * t112),
         (qd0 * (t205 + ((t3 * t201) + (t195 + (t22 * t74))))) + ((t270 + (prepared[2] * t112)) + ((qdd0 * t111) - (t33 * ((t22 + (t108 + (t3 * (2.0 * t106)))) + (t24 + (t110 + (t2 * (2.0 * t107)))))))),
-        t267 - ((t3 * ((((t5 * t150) + (t6 * t147)) + ((t31 * t40) + (t32 * t37))) + (((t33 * t106) + (qdd0 * t96)) - (qd0 * t201)))) - (t2 * ((((t6 * t150) - (t5 * t147)) - ((t32 * t38) - (t31 * t37))) - (t33 * t107)))),
-        -(t259 - ((t3 * t258) + (t2 * t257))),
+        t267 - ((t3 * ((((t9 * t150) + (t10 * t147)) + ((t31 * t40) + (t32 * t36))) + (((t33 * t106) + (qdd0 * t96)) - (qd0 * t201)))) - (t2 * ((((t10 * t150) - (t9 * t147)) - ((t32 * t37) - (t31 * t36))) - (t33 * t107)))),
+        t259 + ((t3 * t258) + (t2 * t257)),
         t235 - ((t3 * t234) + (t2 * t233)),
         -(t88 * t107),
         (((prepared[2] * t107) + (t87 * t106)) + (t266 - (t33 * (t128 + ((t3 * t106) + (t2 * t107)))))) + (qd0 * (t195 + t205)),
         t267,
-        -t259,
+        t259,
         t235,
         (t88 * t104) + (t87 * t95),
         -((((prepared[2] * t104) + (t87 * t102)) + ((qdd0 * t127) + (t33 * (t126 - ((t3 * t102) + (t2 * t104)))))) + (qd0 * (t253 + ((t82 * t95) + (t83 * t102))))),
@@ -1256,34 +1257,34 @@ def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
         t242,
         t223,
         -((t88 * t117) - (t87 * t116)),
-        (((prepared[2] * t117) + (t87 * t118)) + ((qdd0 * t121) - (t33 * (t120 + ((t3 * t118) + (t2 * t117)))))) - (qd0 * (t229 + ((t82 * t116) - (t83 * t118)))),
-        (((t117 * t130) + (t118 * t129)) + ((qdd0 * t119) - (t33 * t120))) - (qd0 * t229),
-        (t141 - ((t224 + (t53 * t114)) + t225)) + ((t47 * t163) + t226),
-        -t214,
+        (((prepared[2] * t117) + (t87 * t118)) + ((qdd0 * t121) - (t33 * (t120 + ((t3 * t118) + (t2 * t117)))))) + (qd0 * (t229 - ((t82 * t116) - (t83 * t118)))),
+        (((t117 * t130) + (t118 * t129)) + ((qdd0 * t119) - (t33 * t120))) + (qd0 * t229),
+        (t141 - ((t224 + (t65 * t114)) + t225)) - ((t44 * t163) + t226),
+        t214,
         -(t208 + (((t159 - t184) + (t86 * t96)) + (t83 * t96))),
         (t198 - (t82 * t96)) + (t74 * t113),
         (t198 + (t74 * t109)) - (t3 * (t74 * t107)),
-        -((((t6 * ((t7 * t246) + (t8 * t247))) + (t5 * t248)) + (t6 * t261)) + (t3 * t261)),
-        (((t6 * ((t7 * t217) + (t8 * t219))) + (t5 * t218)) + (t6 * t237)) + (t3 * t237),
+        -((((t10 * ((t4 * t246) - (t5 * t247))) + (t9 * t248)) - (t10 * t261)) - (t3 * t261)),
+        (((t10 * ((t4 * t217) + (t5 * t219))) + (t9 * t218)) + (t10 * t237)) + (t3 * t237),
         t207 + ((t2 * t201) - (t197 + (t23 * t74))),
         -((t208 - (t206 + (t203 - (t196 + t202)))) - (t74 * t111)),
         -(t269 - (t203 - (t3 * (t199 + (t74 * t96))))),
-        t264 - ((t3 * t263) + (t2 * t262)),
+        t264 + ((t3 * t263) + (t2 * t262)),
         -(t240 - ((t3 * t239) + (t2 * t238))),
         -(t197 - t207),
         t268 - (t265 + (t204 - t206)),
         -t269,
         t264,
         -t240,
-        (((t6 * t188) - (t5 * t210)) - ((t86 * t104) + (t84 * t95))) - ((t83 * t104) + (t81 * t95)),
+        (((t10 * t188) - (t9 * t210)) - ((t86 * t104) + (t84 * t95))) - ((t83 * t104) + (t81 * t95)),
         -((t254 - ((t81 * t102) - (t82 * t104))) + (t74 * t127)),
         -(t254 + (t74 * t125)),
         -t248,
         t218,
-        (((t6 * t228) - (t5 * t168)) + ((t86 * t117) - (t84 * t116))) + ((t83 * t117) - (t81 * t116)),
-        -((t230 + ((t81 * t118) - (t82 * t117))) - (t74 * t121)),
-        -(t230 - (t74 * t119)),
-        -(t168 + (t227 - (t77 * t114))),
+        -((((t10 * t228) - (t9 * t168)) - ((t86 * t117) - (t84 * t116))) - ((t83 * t117) - (t81 * t116))),
+        (t230 - ((t81 * t118) - (t82 * t117))) + (t74 * t121),
+        t230 + (t74 * t119),
+        t168 - (t227 + (t77 * t114)),
         t219,
     ]
 
@@ -1296,104 +1297,104 @@ def coriolis(prepared, q, qd, sin=sin, cos=cos):
         _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
-    t2 = q1 + q2
-    t3 = sin(t2)
-    t4 = cos(t2)
-    t5 = sin(q3)
-    t6 = cos(q3)
-    t7 = sin(q4)
-    t8 = cos(q4)
-    t9 = (t8 * prepared[36]) - (t7 * prepared[37])
-    t10 = (prepared[21] * t8) - (prepared[23] * t7)
-    t11 = (prepared[21] * t7) + (prepared[23] * t8)
-    t12 = t8 * t9
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = q1 + q2
+    t7 = sin(t6)
+    t8 = cos(t6)
+    t9 = (t5 * prepared[36]) - (t4 * prepared[37])
+    t10 = (prepared[21] * t5) - (prepared[23] * t4)
+    t11 = (prepared[21] * t4) + (prepared[23] * t5)
+    t12 = t5 * t9
     t13 = prepared[27] + t12
-    t14 = prepared[20] + (t7 * t9)
+    t14 = prepared[20] + (t4 * t9)
     t15 = prepared[26] - t12
-    t16 = (prepared[19] * t8) - (prepared[22] * t7)
-    t17 = (prepared[19] * t7) + (prepared[22] * t8)
+    t16 = (prepared[19] * t5) - (prepared[22] * t4)
+    t17 = (prepared[19] * t4) + (prepared[22] * t5)
     t18 = t0 * (t1 * prepared[38])
-    t19 = t4 * (t3 * prepared[39])
-    t20 = t4 * prepared[32]
-    t21 = t3 * prepared[32]
+    t19 = t8 * (t7 * prepared[39])
+    t20 = t8 * prepared[32]
+    t21 = t7 * prepared[32]
     t22 = qd1 + qd2
-    t23 = qd0 * t4
-    t24 = (t6 * t23) + (t5 * t22)
-    t25 = qd3 + (qd0 * t3)
+    t23 = qd0 * t8
+    t24 = (t2 * t22) + (t3 * t23)
+    t25 = qd3 + (qd0 * t7)
     t26 = 2.0 * qd0
     t27 = 2.0 * qd1
     t28 = 2.0 * t22
-    t29 = 2.0 * ((t5 * t23) - (t6 * t22))
+    t29 = 2.0 * ((t3 * t22) - (t2 * t23))
     t30 = 2.0 * t24
     t31 = 2.0 * t25
     t32 = 2.0 * (qd4 + t24)
     t33 = t0 * t27
     t34 = t1 * t27
     t35 = t1 * t26
-    t36 = t3 * t28
-    t37 = t4 * t28
-    t38 = t4 * t26
+    t36 = t7 * t28
+    t37 = t8 * t28
+    t38 = t8 * t26
     t39 = 0.0005 - t13
-    t40 = (t5 * (prepared[30] - t39)) - (t6 * (2.0 * t10))
-    t41 = (t5 * t14) - (t6 * t11)
-    t42 = (t5 * t16) - (prepared[24] * t6)
-    t43 = (t6 * t16) + (prepared[24] * t5)
-    t44 = t3 * t42
-    t45 = t44 + (t4 * t17)
-    t46 = (t4 * t42) - (t3 * t17)
-    t47 = t4 * t43
-    t48 = ((t3 * (t10 + (t6 * t40))) + (t4 * ((t6 * t14) + (t5 * t11)))) - t47
-    t49 = t3 * t43
+    t40 = (t2 * (prepared[30] - t39)) - (t3 * (2.0 * t10))
+    t41 = (t2 * t14) - (t3 * t11)
+    t42 = (t2 * t16) - (prepared[24] * t3)
+    t43 = (t3 * t16) + (prepared[24] * t2)
+    t44 = t7 * t42
+    t45 = t44 + (t8 * t17)
+    t46 = (t8 * t42) - (t7 * t17)
+    t47 = t8 * t43
+    t48 = ((t7 * (t10 + (t3 * t40))) + (t8 * ((t3 * t14) + (t2 * t11)))) - t47
+    t49 = t7 * t43
     t50 = t20 + t45
     t51 = t21 - t46
-    t52 = t19 + ((t41 + (t4 * ((t3 * (t15 + (prepared[30] - (t5 * t40)))) - (t4 * (2.0 * t41))))) + ((t4 * t46) - (t3 * t45)))
+    t52 = t19 + ((t41 + (t8 * ((t7 * (t15 + (prepared[30] - (t2 * t40)))) - (t8 * (2.0 * t41))))) + ((t8 * t46) - (t7 * t45)))
     t53 = t13 + t15
-    t54 = t5 * t17
-    t55 = t6 * t17
-    t56 = (t3 * t54) - (t4 * t16)
-    t57 = (t4 * t54) + (t3 * t16)
-    t58 = ((t3 * ((t5 * t10) + (t6 * t53))) + (t4 * t11)) - (t3 * t55)
-    t59 = t44 - ((t3 * t41) + (t4 * (prepared[30] + t39)))
+    t54 = t2 * t17
+    t55 = t3 * t17
+    t56 = (t7 * t54) - (t8 * t16)
+    t57 = (t8 * t54) + (t7 * t16)
+    t58 = ((t7 * ((t2 * t10) + (t3 * t53))) + (t8 * t11)) - (t7 * t55)
+    t59 = t44 - ((t7 * t41) + (t8 * (prepared[30] + t39)))
     t60 = t17 * t32
     t61 = t16 * t32
     t62 = t17 * t29
-    t63 = t62 + (t16 * t31)
+    t63 = t62 - (t16 * t31)
     t64 = t10 * t31
     t65 = t14 * t32
     t66 = t64 - t65
     t67 = t10 * t29
     t68 = t14 * t29
-    t69 = t68 + (t13 * t31)
+    t69 = t68 - (t13 * t31)
     t70 = (t11 * t31) - (t15 * t32)
     t71 = t11 * t29
-    t72 = t65 + t71
+    t72 = t65 - t71
     t73 = t14 * t31
-    t74 = (t15 * t29) + t73
+    t74 = (t15 * t29) - t73
     t75 = t11 * t32
     t76 = t10 * t32
-    t77 = t64 + t71
-    t78 = (0.001 * t25) - t69
-    t79 = (0.001 * t24) - ((t13 * t32) + t67)
+    t77 = t64 - t71
+    t78 = (0.001 * t25) + t69
+    t79 = (0.001 * t24) - ((t13 * t32) - t67)
     t80 = t75 + (prepared[30] * t31)
-    t81 = t76 - (prepared[30] * t29)
+    t81 = t76 + (prepared[30] * t29)
     t82 = t60 - (prepared[24] * t31)
-    t83 = t61 + (prepared[24] * t29)
+    t83 = t61 - (prepared[24] * t29)
     t84 = t19 * t28
-    t85 = (t5 * t82) - (t6 * t63)
-    t86 = (t6 * t82) + (t5 * t63)
-    t87 = (t3 * t85) - (t4 * t83)
-    t88 = (t4 * t85) + (t3 * t83)
-    t89 = (t5 * (t66 + t77)) - (t6 * (t78 - t80))
-    t90 = t5 * t89
+    t85 = (t2 * t82) + (t3 * t63)
+    t86 = (t3 * t82) - (t2 * t63)
+    t87 = (t7 * t85) - (t8 * t83)
+    t88 = (t8 * t85) + (t7 * t83)
+    t89 = (t2 * (t66 + t77)) - (t3 * (t78 - t80))
+    t90 = t2 * t89
     t91 = t77 - t90
-    t92 = t6 * t89
-    t93 = (t5 * t79) + (t6 * t81)
-    t94 = (t6 * t79) - (t5 * t81)
-    t95 = t3 * ((t3 * (t72 + t91)) + (t4 * (t93 - ((t5 * t70) + (t6 * t74)))))
-    t96 = (t36 * t45) + ((t4 * t87) - (t84 - (t72 - t95)))
-    t97 = (t37 * t46) - ((t3 * t88) - (t84 - (t91 - t95)))
-    t98 = (t38 * t46) - ((t3 * t86) - ((t19 * t26) + ((t4 * (t78 + t92)) - (t3 * ((t6 * t70) - (t5 * t74))))))
-    t99 = ((t4 * (t80 - t92)) - (t3 * t94)) - (t37 * t43)
+    t92 = t3 * t89
+    t93 = (t2 * t79) + (t3 * t81)
+    t94 = (t3 * t79) - (t2 * t81)
+    t95 = t7 * ((t7 * (t72 + t91)) + (t8 * (t93 - ((t2 * t70) - (t3 * t74)))))
+    t96 = (t36 * t45) + ((t8 * t87) - (t84 - (t72 - t95)))
+    t97 = (t37 * t46) - ((t7 * t88) - (t84 - (t91 - t95)))
+    t98 = (t38 * t46) - ((t7 * t86) - ((t19 * t26) + ((t8 * (t78 + t92)) - (t7 * ((t3 * t70) + (t2 * t74))))))
+    t99 = ((t8 * (t80 - t92)) - (t7 * t94)) - (t37 * t43)
     t100 = (t21 * t28) + t87
     t101 = t18 * t27
     t102 = t0 * ((t20 * t28) + t88)
@@ -1404,29 +1405,29 @@ def coriolis(prepared, q, qd, sin=sin, cos=cos):
     t107 = t66 - t77
     t108 = t66 + t72
     t109 = t16 * t29
-    t110 = (t17 * t31) - t109
-    t111 = t75 - (t68 - (t15 * t31))
-    t112 = t76 + (t73 - (t13 * t29))
+    t110 = (t17 * t31) + t109
+    t111 = t75 + (t68 + (t15 * t31))
+    t112 = t76 + (t73 + (t13 * t29))
     t113 = t77 - t108
     t114 = t10 * t30
-    t115 = ((t6 * t69) + (t5 * t108)) + ((t36 * t57) - (t37 * t56))
-    t116 = (t5 * t61) + (t6 * t110)
-    t117 = (t6 * t61) - (t5 * t110)
-    t118 = (t3 * t116) + (t4 * t60)
-    t119 = (t4 * t116) - (t3 * t60)
-    t120 = ((t6 * t111) - (t5 * t113)) - ((t4 * t119) + (t3 * t118))
-    t121 = t109 - (prepared[24] * t30)
+    t115 = ((t3 * t69) - (t2 * t108)) - ((t36 * t57) - (t37 * t56))
+    t116 = (t2 * t61) + (t3 * t110)
+    t117 = (t3 * t61) - (t2 * t110)
+    t118 = (t7 * t116) + (t8 * t60)
+    t119 = (t8 * t116) - (t7 * t60)
+    t120 = ((t3 * t111) - (t2 * t113)) - ((t8 * t119) + (t7 * t118))
+    t121 = t109 + (prepared[24] * t30)
     t122 = t62 - t63
     t123 = t82 - (t17 * t30)
-    t124 = t70 - (t67 + (t30 * (prepared[30] - t15)))
-    t125 = t74 + (t114 - (t29 * (t15 - t39)))
-    t126 = t107 + (t71 + (t14 * t30))
+    t124 = t70 + (t67 - (t30 * (prepared[30] - t15)))
+    t125 = t74 - (t114 + (t29 * (t15 - t39)))
+    t126 = t107 - (t71 - (t14 * t30))
     t127 = t94 - ((t36 * t47) - (t37 * t49))
-    t128 = (t5 * t122) - (t6 * t123)
-    t129 = (t6 * t122) + (t5 * t123)
-    t130 = (t3 * t128) - (t4 * t121)
-    t131 = (t4 * t128) + (t3 * t121)
-    t132 = ((t6 * t124) - (t5 * t125)) - ((t4 * t131) + (t3 * t130))
+    t128 = (t2 * t122) + (t3 * t123)
+    t129 = (t3 * t122) - (t2 * t123)
+    t130 = (t7 * t128) - (t8 * t121)
+    t131 = (t8 * t128) + (t7 * t121)
+    t132 = ((t3 * t124) + (t2 * t125)) + ((t8 * t131) + (t7 * t130))
     t133 = t96 + t97
     t134 = t26 * t48
     t135 = t133 - t134
@@ -1434,27 +1435,27 @@ def coriolis(prepared, q, qd, sin=sin, cos=cos):
         -(0.5 * (t106 + (((t66 - t90) + (t38 * t43)) + (t35 * t43)))),
         0.5 * ((t99 - (t34 * t43)) + (t26 * (t18 + (t52 - ((t1 * t51) + (t0 * t50)))))),
         0.5 * ((t99 + (t26 * t52)) - (t1 * (t26 * t51))),
-        -(0.5 * ((((t4 * ((t5 * t124) + (t6 * t125))) + (t3 * t126)) + (t4 * t129)) + (t1 * t129))),
-        0.5 * ((((t4 * ((t5 * t111) + (t6 * t113))) + (t3 * t112)) + (t4 * t117)) + (t1 * t117)),
+        -(0.5 * ((((t8 * ((t2 * t124) - (t3 * t125))) + (t7 * t126)) - (t8 * t129)) - (t1 * t129))),
+        0.5 * ((((t8 * ((t2 * t111) + (t3 * t113))) + (t7 * t112)) + (t8 * t117)) + (t1 * t117)),
         0.5 * (t105 + ((t0 * ((t20 * t26) + t86)) - (t98 + (t18 * t26)))),
         -(0.5 * ((t106 - (t104 + (t102 - (t97 + t101)))) - (t26 * (t48 - (t1 * t43))))),
         -(0.5 * (t135 - (t102 - (t1 * (t100 + (t26 * t43)))))),
-        0.5 * (t132 - ((t1 * t131) + (t0 * t130))),
+        0.5 * (t132 + ((t1 * t131) + (t0 * t130))),
         -(0.5 * (t120 - ((t1 * t119) + (t0 * t118)))),
         -(0.5 * (t98 - t105)),
         0.5 * (t134 - (t133 + (t103 - t104))),
         -(0.5 * t135),
         0.5 * t132,
         -(0.5 * t120),
-        0.5 * ((((t4 * t93) - (t3 * t107)) - ((t38 * t49) + (t36 * t42))) - ((t35 * t49) + (t33 * t42))),
+        0.5 * ((((t8 * t93) - (t7 * t107)) - ((t38 * t49) + (t36 * t42))) - ((t35 * t49) + (t33 * t42))),
         -(0.5 * ((t127 - ((t33 * t47) - (t34 * t49))) + (t26 * (t59 + (t0 * t42))))),
         -(0.5 * (t127 + (t26 * t59))),
         -(0.5 * t126),
         0.5 * t112,
-        0.5 * ((((t4 * ((t5 * t69) - (t6 * t108))) - (t3 * t74)) + ((t38 * t56) - (t36 * t55))) + ((t35 * t56) - (t33 * t55))),
-        -(0.5 * ((t115 + ((t33 * t57) - (t34 * t56))) - (t26 * (t58 - (t0 * t55))))),
-        -(0.5 * (t115 - (t26 * t58))),
-        -(0.5 * (t74 + (t114 - (t29 * t53)))),
+        -(0.5 * ((((t8 * ((t2 * t69) + (t3 * t108))) - (t7 * t74)) - ((t38 * t56) - (t36 * t55))) - ((t35 * t56) - (t33 * t55)))),
+        0.5 * ((t115 - ((t33 * t57) - (t34 * t56))) + (t26 * (t58 - (t0 * t55)))),
+        0.5 * (t115 + (t26 * t58)),
+        0.5 * (t74 - (t114 + (t29 * t53))),
         0.5 * t113,
     ]
 
@@ -1470,172 +1471,172 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = (t2 * t9) + (t3 * t8)
-    t11 = (t2 * t8) - (t3 * t9)
-    t12 = t5 * t11
-    t13 = t4 * t11
-    t14 = (t7 * t13) + (t6 * t10)
-    t15 = (t6 * t13) - (t7 * t10)
-    t16 = qd1 * qd1
-    t17 = qd1 + qd2
-    t18 = qdd1 + qdd2
-    t19 = t17 * t17
-    t20 = (prepared[1] * t1) - (prepared[0] * t0)
-    t21 = (prepared[1] * t0) + (prepared[0] * t1)
-    t22 = (t3 * t20) + (prepared[2] * t2)
-    t23 = (t2 * t20) - (prepared[2] * t3)
-    t24 = qd0 * t2
-    t25 = qd0 * t3
-    t26 = t24 * t24
-    t27 = qd1 * t25
-    t28 = qd1 * t24
-    t29 = t24 * t25
-    t30 = (qdd0 * t2) + t27
-    t31 = (qdd0 * t3) - t28
-    t32 = qdd1 + t29
-    t33 = t28 - t31
-    t34 = t23 + t32
-    t35 = t21 - t33
-    t36 = (t8 * t24) - (t9 * t25)
-    t37 = (t9 * t24) + (t8 * t25)
-    t38 = t36 * t36
-    t39 = t17 * t37
-    t40 = t17 * t36
-    t41 = t36 * t37
-    t42 = t19 + t38
-    t43 = t18 - t41
-    t44 = t18 + t41
-    t45 = (t5 * t17) + (t4 * t36)
-    t46 = (t4 * t17) - (t5 * t36)
-    t47 = qd3 + t37
-    t48 = t45 * t45
-    t49 = t47 * t47
-    t50 = t46 * t47
-    t51 = t45 * t47
-    t52 = t45 * t46
-    t53 = t48 - t49
-    t54 = t48 + t49
-    t55 = qd4 + t46
-    t56 = t55 * t55
-    t57 = t25 * t25
-    t58 = t22 + (t16 + t57)
-    t59 = (t8 * t34) - (t9 * t58)
-    t60 = (t9 * t34) + (t8 * t58)
-    t61 = ((t9 * t30) + (t8 * t31)) - (qd2 * t36)
-    t62 = ((t8 * t30) - (t9 * t31)) + (qd2 * t37)
-    t63 = t37 * t37
-    t64 = t39 + t62
-    t65 = t40 - t61
-    t66 = t39 - t62
-    t67 = t40 + t61
-    t68 = t38 - t63
-    t69 = t35 - t64
-    t70 = t42 - t59
-    t71 = t43 + t60
-    t72 = (t5 * t71) - (t4 * t69)
-    t73 = (t4 * t71) + (t5 * t69)
-    t74 = ((t5 * t18) + (t4 * t62)) - (qd3 * t46)
-    t75 = ((t4 * t18) - (t5 * t62)) + (qd3 * t45)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t2 * t5) + (t3 * t4)
+    t11 = (t2 * t4) - (t3 * t5)
+    t12 = t7 * t11
+    t13 = t6 * t11
+    t14 = (t9 * t13) + (t8 * t10)
+    t15 = (t8 * t13) - (t9 * t10)
+    t16 = qd0 * t2
+    t17 = qd0 * t3
+    t18 = t16 * t16
+    t19 = qd1 * qd1
+    t20 = qd1 * t17
+    t21 = qd1 * t16
+    t22 = t16 * t17
+    t23 = (qdd0 * t2) + t20
+    t24 = (qdd0 * t3) - t21
+    t25 = qdd1 + t22
+    t26 = t21 - t24
+    t27 = (t4 * t16) - (t5 * t17)
+    t28 = (t5 * t16) + (t4 * t17)
+    t29 = qd1 + qd2
+    t30 = qdd1 + qdd2
+    t31 = t27 * t27
+    t32 = t29 * t29
+    t33 = t28 * t29
+    t34 = t27 * t29
+    t35 = t27 * t28
+    t36 = t31 + t32
+    t37 = t30 - t35
+    t38 = t30 + t35
+    t39 = (t6 * t27) + (t7 * t29)
+    t40 = (t7 * t27) - (t6 * t29)
+    t41 = qd3 + t28
+    t42 = t39 * t39
+    t43 = t41 * t41
+    t44 = t40 * t41
+    t45 = t39 * t41
+    t46 = t39 * t40
+    t47 = t42 - t43
+    t48 = t42 + t43
+    t49 = qd4 - t40
+    t50 = t49 * t49
+    t51 = (prepared[1] * t1) - (prepared[0] * t0)
+    t52 = (prepared[1] * t0) + (prepared[0] * t1)
+    t53 = (t3 * t51) + (prepared[2] * t2)
+    t54 = (t2 * t51) - (prepared[2] * t3)
+    t55 = t25 + t54
+    t56 = t26 - t52
+    t57 = t17 * t17
+    t58 = t53 + (t19 + t57)
+    t59 = (t4 * t55) - (t5 * t58)
+    t60 = (t5 * t55) + (t4 * t58)
+    t61 = ((t5 * t23) + (t4 * t24)) - (qd2 * t27)
+    t62 = ((t4 * t23) - (t5 * t24)) + (qd2 * t28)
+    t63 = t28 * t28
+    t64 = t33 + t62
+    t65 = t34 - t61
+    t66 = t33 - t62
+    t67 = t34 + t61
+    t68 = t31 - t63
+    t69 = t56 + t64
+    t70 = t36 - t59
+    t71 = t37 + t60
+    t72 = (t7 * t71) + (t6 * t69)
+    t73 = (t6 * t71) - (t7 * t69)
+    t74 = ((t7 * t30) + (t6 * t62)) + (qd3 * t40)
+    t75 = ((t6 * t30) - (t7 * t62)) + (qd3 * t39)
     t76 = qdd3 + t61
-    t77 = t46 * t46
-    t78 = t49 + t77
-    t79 = t51 - t75
-    t80 = t52 + t76
-    t81 = t51 + t75
-    t82 = t50 - t74
-    t83 = t52 - t76
-    t84 = t50 + t74
-    t85 = t49 - t77
-    t86 = t48 - t77
-    t87 = (t7 * t73) + (t6 * t70)
-    t88 = (t6 * t73) - (t7 * t70)
-    t89 = (t7 * t45) + (t6 * t47)
-    t90 = (t6 * t45) - (t7 * t47)
+    t77 = t40 * t40
+    t78 = t43 + t77
+    t79 = t45 - t75
+    t80 = t46 - t76
+    t81 = t45 + t75
+    t82 = t44 + t74
+    t83 = t46 + t76
+    t84 = t44 - t74
+    t85 = t43 - t77
+    t86 = t42 - t77
+    t87 = (t9 * t73) + (t8 * t70)
+    t88 = (t8 * t73) - (t9 * t70)
+    t89 = (t9 * t39) + (t8 * t41)
+    t90 = (t8 * t39) - (t9 * t41)
     t91 = qdd4 + t75
-    t92 = (t7 * t80) + (t6 * t82)
-    t93 = (t6 * t80) - (t7 * t82)
+    t92 = (t9 * t80) + (t8 * t82)
+    t93 = (t8 * t80) - (t9 * t82)
     t94 = t89 * t89
-    t95 = t55 * t90
-    t96 = t55 * t89
+    t95 = t49 * t90
+    t96 = t49 * t89
     t97 = t89 * t90
-    t98 = t93 - t95
-    t99 = t92 - t96
-    t100 = t56 - t94
-    t101 = t54 + t100
-    t102 = t56 + t94
+    t98 = t93 + t95
+    t99 = t92 + t96
+    t100 = t50 - t94
+    t101 = t48 + t100
+    t102 = t50 + t94
     t103 = t91 + t97
     t104 = t91 - t97
-    t105 = t96 - t99
-    t106 = t95 - t98
-    t107 = t54 - t102
+    t105 = t96 + t99
+    t106 = t95 + t98
+    t107 = t48 - t102
     t108 = t101 - t102
     t109 = t3 - t11
-    t110 = t4 * t109
-    t111 = t5 * t109
-    t112 = 1.0 + t9
-    t113 = t5 * t112
-    t114 = t4 * t112
-    t115 = t7 * t111
-    t116 = t6 * t111
-    t117 = t5 * t7
-    t118 = t5 * t6
-    t119 = (t7 * t114) - (t6 * t8)
-    t120 = (t6 * t114) + (t7 * t8)
-    t121 = t4 * t7
-    t122 = t4 * t6
-    t123 = t2 * t27
-    t124 = t3 * t28
-    t125 = t10 * t40
-    t126 = t11 * t39
+    t110 = t6 * t109
+    t111 = t7 * t109
+    t112 = 1.0 + t5
+    t113 = t7 * t112
+    t114 = t6 * t112
+    t115 = t9 * t111
+    t116 = t8 * t111
+    t117 = t7 * t9
+    t118 = t7 * t8
+    t119 = (t9 * t114) - (t4 * t8)
+    t120 = (t8 * t114) + (t4 * t9)
+    t121 = t6 * t9
+    t122 = t6 * t8
+    t123 = t2 * t20
+    t124 = t3 * t21
+    t125 = t10 * t34
+    t126 = t11 * t33
     t127 = t72 * t110
-    t128 = t54 * t110
-    t129 = t10 * t52
-    t130 = t12 * t51
-    t131 = t13 * t50
+    t128 = t48 * t110
+    t129 = t10 * t46
+    t130 = t12 * t45
+    t131 = t13 * t44
     t132 = t72 * t113
-    t133 = t4 * t70
-    t134 = t5 * t72
-    t135 = t134 + (t4 * t73)
-    t136 = t54 * t113
-    t137 = t5 * t70
-    t138 = t4 * t51
-    t139 = (t5 * t74) - t138
-    t140 = t5 * t83
-    t141 = t140 - (t4 * t53)
-    t142 = (t5 * t81) - (t4 * t82)
-    t143 = t5 * t50
-    t144 = t138 - t143
-    t145 = t4 * t80
-    t146 = (t5 * t85) + t145
-    t147 = t143 + (t4 * t75)
-    t148 = t5 * t54
+    t133 = t6 * t70
+    t134 = t7 * t72
+    t135 = t134 + (t6 * t73)
+    t136 = t48 * t113
+    t137 = t7 * t70
+    t138 = t6 * t45
+    t139 = (t7 * t74) - t138
+    t140 = t7 * t83
+    t141 = t140 + (t6 * t47)
+    t142 = (t7 * t81) + (t6 * t82)
+    t143 = t7 * t44
+    t144 = t138 + t143
+    t145 = t6 * t80
+    t146 = (t7 * t85) - t145
+    t147 = t143 - (t6 * t75)
+    t148 = t7 * t48
     t149 = t15 * t96
     t150 = t12 * t97
     t151 = t14 * t95
-    t152 = (t72 * t118) + (t4 * t88)
-    t153 = (t72 * t117) + (t4 * t87)
+    t152 = (t72 * t118) + (t6 * t88)
+    t153 = (t72 * t117) + (t6 * t87)
     t154 = (t88 * t117) - (t87 * t118)
     t155 = t96 * t118
-    t156 = t4 * t97
-    t157 = ((t98 * t117) - t155) + t156
-    t158 = ((t105 * t117) - (t106 * t118)) + (t4 * t108)
-    t159 = ((t104 * t117) - (t100 * t118)) + (t4 * t93)
+    t156 = t6 * t97
+    t157 = ((t98 * t117) + t155) - t156
+    t158 = ((t105 * t117) - (t106 * t118)) + (t6 * t108)
+    t159 = ((t104 * t117) - (t100 * t118)) - (t6 * t93)
     t160 = t95 * t117
-    t161 = t156 - (t160 - (t99 * t118))
-    t162 = ((t107 * t117) - (t103 * t118)) + (t4 * t92)
-    t163 = (t155 - t160) + (t4 * t91)
-    t164 = t7 * t96
-    t165 = t6 * t95
+    t161 = t156 - (t160 + (t99 * t118))
+    t162 = ((t107 * t117) - (t103 * t118)) - (t6 * t92)
+    t163 = (t155 - t160) + (t6 * t91)
+    t164 = t9 * t96
+    t165 = t8 * t95
     return [
         0.0,
-        -t20,
-        t21,
+        -t51,
+        t52,
         0.0,
         0.0,
         0.0,
@@ -1644,44 +1645,44 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         qdd0,
         0.0,
-        -((t2 * t23) + (t3 * t22)),
-        t3 * t21,
-        -(t2 * t21),
+        -((t2 * t54) + (t3 * t53)),
+        t3 * t52,
+        -(t2 * t52),
         t123 - t124,
-        (t2 * t32) + (t3 * (t16 - t26)),
-        -((t2 * (t16 - t57)) - (t3 * (qdd1 - t29))),
-        t124 + (t2 * t30),
-        -((t2 * t33) - (t3 * (t27 + t30))),
-        -(t123 - (t3 * t31)),
-        t3 * t35,
-        (t3 * (t38 + t63)) - ((t10 * t60) + (t11 * t59)),
-        -((t3 * t64) + (t11 * t35)),
-        (t3 * t65) - (t10 * t35),
+        (t2 * t25) - (t3 * (t18 - t19)),
+        -((t2 * (t19 - t57)) - (t3 * (qdd1 - t22))),
+        t124 + (t2 * t23),
+        -((t2 * t26) - (t3 * (t20 + t23))),
+        -(t123 - (t3 * t24)),
+        -(t3 * t56),
+        (t3 * (t31 + t63)) - ((t10 * t60) + (t11 * t59)),
+        -((t3 * t64) - (t11 * t56)),
+        (t3 * t65) + (t10 * t56),
         -(t125 - t126),
-        (t10 * t43) - (t11 * (t19 - t63)),
-        -((t10 * (t19 - t38)) + (t11 * t44)),
+        (t10 * t37) - (t11 * (t32 - t63)),
+        (t10 * (t31 - t32)) - (t11 * t38),
         -(t126 - (t10 * t61)),
         -((t10 * t64) - (t11 * t65)),
         t125 + (t11 * t62),
         (t73 * t111) - t127,
-        ((t78 * t111) - (t83 * t110)) - ((t10 * t72) - (t12 * t70)),
-        -(((t79 * t111) + (t84 * t110)) - ((t13 * t72) - (t12 * t73))),
-        -(((t80 * t111) - t128) - ((t13 * t70) - (t10 * t73))),
-        ((t13 * t74) + t129) + t130,
-        -(((t13 * t83) - (t10 * t84)) + (t12 * t53)),
-        ((t13 * t81) - (t10 * t86)) + (t12 * t82),
-        -(t130 + (t131 - (t10 * t76))),
-        ((t13 * t85) - (t10 * t79)) - (t12 * t80),
-        -((t129 - t131) + (t12 * t75)),
+        ((t78 * t111) + (t83 * t110)) - ((t10 * t72) - (t12 * t70)),
+        -(((t79 * t111) - (t84 * t110)) - ((t13 * t72) - (t12 * t73))),
+        ((t80 * t111) + t128) + ((t13 * t70) - (t10 * t73)),
+        ((t13 * t74) - t129) + t130,
+        ((t13 * t83) - (t10 * t84)) - (t12 * t47),
+        ((t13 * t81) - (t10 * t86)) - (t12 * t82),
+        -(t130 - (t131 + (t10 * t76))),
+        ((t13 * t85) - (t10 * t79)) + (t12 * t80),
+        (t129 - t131) - (t12 * t75),
         -(t127 - ((t87 * t115) + (t88 * t116))),
         (((t101 * t115) + (t104 * t116)) - (t105 * t110)) + ((t15 * t72) - (t12 * t88)),
         (((t103 * t115) - (t102 * t116)) + (t106 * t110)) + ((t14 * t72) - (t12 * t87)),
-        (t128 - ((t92 * t115) + (t93 * t116))) - ((t14 * t88) - (t15 * t87)),
-        ((t14 * t98) - t149) - t150,
+        (t128 + ((t92 * t115) + (t93 * t116))) - ((t14 * t88) - (t15 * t87)),
+        -(((t14 * t98) + t149) + t150),
         -(((t14 * t105) - (t15 * t106)) - (t12 * t108)),
-        ((t14 * t104) - (t15 * t100)) - (t12 * t93),
-        t150 + (t151 - (t15 * t99)),
-        ((t14 * t107) - (t15 * t103)) - (t12 * t92),
+        ((t14 * t104) - (t15 * t100)) + (t12 * t93),
+        t150 + (t151 + (t15 * t99)),
+        ((t14 * t107) - (t15 * t103)) + (t12 * t92),
         (t149 - t151) - (t12 * t91),
         0.0,
         0.0,
@@ -1695,39 +1696,39 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         0.0,
         0.0,
-        t23,
-        t22,
+        t54,
+        t53,
         qdd1,
-        -(t27 - t30),
-        t28 + t31,
-        -t29,
-        t26 - t57,
-        t29,
-        (t8 * t59) + (t9 * t60),
-        (t8 * t66) - (t9 * t67),
-        t60 - ((t8 * t42) - (t9 * t43)),
-        -(t59 + ((t8 * t44) + (t9 * (t19 + t63)))),
-        t18,
+        -(t20 - t23),
+        t21 + t24,
+        -t22,
+        t18 - t57,
+        t22,
+        (t4 * t59) + (t5 * t60),
+        (t4 * t66) - (t5 * t67),
+        t60 - ((t4 * t36) - (t5 * t37)),
+        -(t59 + ((t4 * t38) + (t5 * (t32 + t63)))),
+        t30,
         t67,
         t66,
-        t41,
+        t35,
         -t68,
-        -t41,
-        ((t73 * t114) - (t8 * t70)) + t132,
-        (((t78 * t114) + (t8 * t81)) + (t83 * t113)) - t133,
-        -((((t79 * t114) + (t8 * (t48 + t77))) - (t84 * t113)) - t135),
-        -((((t80 * t114) - (t8 * t82)) + t136) - t137),
+        -t35,
+        ((t73 * t114) - (t4 * t70)) + t132,
+        (((t78 * t114) + (t4 * t81)) - (t83 * t113)) - t133,
+        -((((t79 * t114) + (t4 * (t42 + t77))) + (t84 * t113)) - t135),
+        (((t80 * t114) - (t4 * t82)) - t136) + t137,
         t139,
-        -t141,
+        t141,
         t142,
         t144,
         t146,
-        t147,
+        -t147,
         t132 + ((t87 * t119) + (t88 * t120)),
         (((t101 * t119) + (t104 * t120)) + (t105 * t113)) + t152,
         (((t103 * t119) - (t102 * t120)) - (t106 * t113)) + t153,
-        -((t136 + ((t92 * t119) + (t93 * t120))) + t154),
-        t157,
+        -((t136 - ((t92 * t119) + (t93 * t120))) + t154),
+        -t157,
         -t158,
         t159,
         -t161,
@@ -1757,27 +1758,27 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         t60,
         -t59,
-        t18,
+        t30,
         t67,
         t66,
-        t41,
+        t35,
         -t68,
-        -t41,
+        -t35,
         t135,
-        -(t133 - (t140 + (t4 * t78))),
-        t135 - ((t4 * t79) - (t5 * t84)),
-        t137 - (t145 + t148),
+        -(t133 + (t140 - (t6 * t78))),
+        t135 - ((t6 * t79) + (t7 * t84)),
+        t137 + (t145 - t148),
         t139,
-        -t141,
+        t141,
         t142,
         t144,
         t146,
-        t147,
+        -t147,
         t134 + ((t87 * t121) + (t88 * t122)),
-        t152 + (((t101 * t121) + (t104 * t122)) + (t5 * t105)),
-        t153 + (((t103 * t121) - (t102 * t122)) - (t5 * t106)),
-        -(t154 + (t148 + ((t92 * t121) + (t93 * t122)))),
-        t157,
+        t152 + (((t101 * t121) + (t104 * t122)) + (t7 * t105)),
+        t153 + (((t103 * t121) - (t102 * t122)) - (t7 * t106)),
+        -(t154 + (t148 - ((t92 * t121) + (t93 * t122)))),
+        -t157,
         -t158,
         t159,
         -t161,
@@ -1817,21 +1818,21 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         -t72,
         0.0,
         -t73,
-        t52,
-        t84,
+        -t46,
+        -t84,
         -t86,
         t76,
         -t79,
-        -t52,
+        t46,
         0.0,
-        -(t7 * t72),
-        t6 * t72,
-        -((t6 * t88) + (t7 * t87)),
-        (t6 * t98) + t164,
-        -((t6 * t105) + (t7 * t106)),
-        (t6 * t104) + (t7 * t100),
-        t165 + (t7 * t99),
-        (t6 * t107) + (t7 * t103),
+        -(t9 * t72),
+        t8 * t72,
+        -((t8 * t88) + (t9 * t87)),
+        -((t8 * t98) - t164),
+        -((t8 * t105) + (t9 * t106)),
+        (t8 * t104) + (t9 * t100),
+        t165 - (t9 * t99),
+        (t8 * t107) + (t9 * t103),
         -(t164 + t165),
         0.0,
         0.0,
@@ -1879,9 +1880,9 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         t97,
         -t108,
-        t93,
+        -t93,
         -t97,
-        t92,
+        -t92,
         t91,
     ]
 
@@ -1897,113 +1898,113 @@ def reaction_wrenches(prepared, q, qd, qdd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = qd1 + qd2
-    t11 = qdd1 + qdd2
-    t12 = (prepared[1] * t1) - (prepared[0] * t0)
-    t13 = (prepared[1] * t0) + (prepared[0] * t1)
-    t14 = (t3 * t12) + (prepared[2] * t2)
-    t15 = (t2 * t12) - (prepared[2] * t3)
-    t16 = qd0 * t2
-    t17 = qd0 * t3
-    t18 = qd1 * t17
-    t19 = qd1 * t16
-    t20 = t16 * t17
-    t21 = (qdd0 * t2) + t18
-    t22 = (qdd0 * t3) - t19
-    t23 = qdd1 + t20
-    t24 = t19 - t22
-    t25 = t15 + t23
-    t26 = t13 - t24
-    t27 = (t8 * t16) - (t9 * t17)
-    t28 = (t9 * t16) + (t8 * t17)
-    t29 = t10 * t28
-    t30 = t10 * t27
-    t31 = t27 * t28
-    t32 = (t10 * t10) + (t27 * t27)
-    t33 = t11 - t31
-    t34 = (t5 * t10) + (t4 * t27)
-    t35 = (t4 * t10) - (t5 * t27)
-    t36 = qd3 + t28
-    t37 = t35 * t36
-    t38 = t34 * t36
-    t39 = t34 * t35
-    t40 = (t34 * t34) + (t36 * t36)
-    t41 = qd4 + t35
-    t42 = t41 * t41
-    t43 = (qd1 * qd1) + (t17 * t17)
-    t44 = t14 + t43
-    t45 = (t8 * t25) - (t9 * t44)
-    t46 = (t9 * t25) + (t8 * t44)
-    t47 = ((t9 * t21) + (t8 * t22)) - (qd2 * t27)
-    t48 = ((t8 * t21) - (t9 * t22)) + (qd2 * t28)
-    t49 = t29 + t48
-    t50 = t26 - t49
-    t51 = t32 - t45
-    t52 = t33 + t46
-    t53 = (t5 * t52) - (t4 * t50)
-    t54 = (t4 * t52) + (t5 * t50)
-    t55 = ((t5 * t11) + (t4 * t48)) - (qd3 * t35)
-    t56 = ((t4 * t11) - (t5 * t48)) + (qd3 * t34)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = qd0 * t2
+    t11 = qd0 * t3
+    t12 = qd1 * t11
+    t13 = qd1 * t10
+    t14 = t10 * t11
+    t15 = (qdd0 * t2) + t12
+    t16 = (qdd0 * t3) - t13
+    t17 = qdd1 + t14
+    t18 = t13 - t16
+    t19 = (t4 * t10) - (t5 * t11)
+    t20 = (t5 * t10) + (t4 * t11)
+    t21 = qd1 + qd2
+    t22 = qdd1 + qdd2
+    t23 = t20 * t21
+    t24 = t19 * t21
+    t25 = t19 * t20
+    t26 = (t19 * t19) + (t21 * t21)
+    t27 = t22 - t25
+    t28 = (t6 * t19) + (t7 * t21)
+    t29 = (t7 * t19) - (t6 * t21)
+    t30 = qd3 + t20
+    t31 = t29 * t30
+    t32 = t28 * t30
+    t33 = t28 * t29
+    t34 = (t28 * t28) + (t30 * t30)
+    t35 = qd4 - t29
+    t36 = t35 * t35
+    t37 = (prepared[1] * t1) - (prepared[0] * t0)
+    t38 = (prepared[1] * t0) + (prepared[0] * t1)
+    t39 = (t3 * t37) + (prepared[2] * t2)
+    t40 = (t2 * t37) - (prepared[2] * t3)
+    t41 = t17 + t40
+    t42 = t18 - t38
+    t43 = (qd1 * qd1) + (t11 * t11)
+    t44 = t39 + t43
+    t45 = (t4 * t41) - (t5 * t44)
+    t46 = (t5 * t41) + (t4 * t44)
+    t47 = ((t5 * t15) + (t4 * t16)) - (qd2 * t19)
+    t48 = ((t4 * t15) - (t5 * t16)) + (qd2 * t20)
+    t49 = t23 + t48
+    t50 = t42 + t49
+    t51 = t26 - t45
+    t52 = t27 + t46
+    t53 = (t7 * t52) + (t6 * t50)
+    t54 = (t6 * t52) - (t7 * t50)
+    t55 = ((t7 * t22) + (t6 * t48)) + (qd3 * t29)
+    t56 = ((t6 * t22) - (t7 * t48)) + (qd3 * t28)
     t57 = qdd3 + t47
-    t58 = t39 + t57
-    t59 = t37 - t55
-    t60 = (t7 * t54) + (t6 * t51)
-    t61 = (t6 * t54) - (t7 * t51)
-    t62 = (t7 * t34) + (t6 * t36)
-    t63 = (t6 * t34) - (t7 * t36)
+    t58 = t33 - t57
+    t59 = t31 + t55
+    t60 = (t9 * t54) + (t8 * t51)
+    t61 = (t8 * t54) - (t9 * t51)
+    t62 = (t9 * t28) + (t8 * t30)
+    t63 = (t8 * t28) - (t9 * t30)
     t64 = qdd4 + t56
-    t65 = (t7 * t58) + (t6 * t59)
-    t66 = (t6 * t58) - (t7 * t59)
+    t65 = (t9 * t58) + (t8 * t59)
+    t66 = (t8 * t58) - (t9 * t59)
     t67 = t62 * t62
-    t68 = t41 * t63
-    t69 = t41 * t62
+    t68 = t35 * t63
+    t69 = t35 * t62
     t70 = t62 * t63
-    t71 = t42 - t67
-    t72 = t40 + t71
-    t73 = t42 + t67
+    t71 = t36 - t67
+    t72 = t34 + t71
+    t73 = t36 + t67
     t74 = t64 + t70
     t75 = t64 - t70
-    t76 = t69 - (t65 - t69)
-    t77 = t68 - (t66 - t68)
-    t78 = (prepared[25] * t60) + (((prepared[19] * t72) + (prepared[22] * t74)) - (prepared[24] * t65))
-    t79 = (prepared[25] * t61) + (((prepared[19] * t75) - (prepared[22] * t73)) - (prepared[24] * t66))
-    t80 = (prepared[25] * t53) - ((prepared[24] * t40) - ((prepared[19] * t76) - (prepared[22] * t77)))
-    t81 = (((((prepared[27] * t77) - (prepared[28] * t66)) - (prepared[20] * t76)) + (prepared[21] * t75)) + (prepared[23] * (t40 - t73))) + ((prepared[22] * t53) - (prepared[24] * t61))
-    t82 = (((((prepared[28] * t65) - (prepared[26] * t76)) - (prepared[23] * t74)) + (prepared[20] * t77)) - (prepared[21] * t71)) + ((prepared[24] * t60) + (prepared[19] * t53))
-    t83 = (((((prepared[26] * t75) + (prepared[27] * t74)) - (prepared[21] * t66)) - (prepared[23] * t65)) + (prepared[20] * (t72 - t73))) - ((prepared[19] * t61) + (prepared[22] * t60))
-    t84 = ((t7 * t78) + (t6 * t79)) + (0.4 * t54)
-    t85 = ((t6 * t78) - (t7 * t79)) + (0.4 * t51)
+    t76 = t69 + (t65 + t69)
+    t77 = t68 + (t66 + t68)
+    t78 = (prepared[25] * t60) + (((prepared[19] * t72) + (prepared[22] * t74)) + (prepared[24] * t65))
+    t79 = (prepared[25] * t61) + (((prepared[19] * t75) - (prepared[22] * t73)) + (prepared[24] * t66))
+    t80 = (prepared[25] * t53) - ((prepared[24] * t34) - ((prepared[19] * t76) - (prepared[22] * t77)))
+    t81 = (((((prepared[27] * t77) + (prepared[28] * t66)) - (prepared[20] * t76)) + (prepared[21] * t75)) + (prepared[23] * (t34 - t73))) + ((prepared[22] * t53) - (prepared[24] * t61))
+    t82 = (((((prepared[28] * t65) + (prepared[26] * t76)) + (prepared[23] * t74)) - (prepared[20] * t77)) + (prepared[21] * t71)) - ((prepared[24] * t60) + (prepared[19] * t53))
+    t83 = (((((prepared[26] * t75) + (prepared[27] * t74)) + (prepared[21] * t66)) + (prepared[23] * t65)) + (prepared[20] * (t72 - t73))) - ((prepared[19] * t61) + (prepared[22] * t60))
+    t84 = ((t9 * t78) + (t8 * t79)) + (0.4 * t54)
+    t85 = ((t8 * t78) - (t9 * t79)) + (0.4 * t51)
     t86 = t80 + (0.4 * t53)
-    t87 = ((t7 * t81) + (t6 * t82)) + ((0.0005 * (t37 + t55)) - (0.0005 * t59))
-    t88 = ((t6 * t81) - (t7 * t82)) + ((0.0005 * t58) - (0.0005 * (t39 - t57)))
-    t89 = t83 - ((0.0005 * (t38 + t56)) - (0.0005 * (t38 - t56)))
-    t90 = (t5 * t86) + (t4 * t84)
-    t91 = (t4 * t86) - (t5 * t84)
-    t92 = t91 - ((3.0 * t26) - (1.5 * t49))
-    t93 = t85 - ((3.0 * t45) - (1.5 * t32))
-    t94 = t90 + ((3.0 * t46) + (1.5 * t33))
-    t95 = (t90 - ((t4 * t89) - (t5 * t87))) + (((0.03500000000000003 * (t11 + t31)) + (1.075 * t33)) + (1.5 * t46))
-    t96 = t88 - ((0.03500000000000003 * (t30 - t47)) - (0.03500000000000003 * (t30 + t47)))
-    t97 = (t91 + ((t5 * t89) + (t4 * t87))) - (((0.03500000000000003 * (t29 - t48)) - (1.075 * t49)) + (1.5 * t26))
-    t98 = (t8 * t93) - (t9 * t94)
-    t99 = t92 - ((3.0 * t13) - (1.5 * t24))
-    t100 = ((t9 * t93) + (t8 * t94)) + ((3.0 * t14) + (1.5 * t43))
-    t101 = t98 - ((3.0 * t15) + (1.5 * t23))
-    t102 = (t95 - t98) + (((0.03500000000000003 * (qdd1 - t20)) + (1.075 * t23)) + (1.5 * t15))
-    t103 = ((t9 * t96) + (t8 * t97)) + ((0.03500000000000003 * (t18 + t21)) - (0.03500000000000003 * (t18 - t21)))
-    t104 = (t92 - ((t8 * t96) - (t9 * t97))) - (((0.03500000000000003 * (t19 + t22)) - (1.075 * t24)) + (1.5 * t13))
+    t87 = ((t9 * t81) - (t8 * t82)) - ((0.0005 * (t31 - t55)) - (0.0005 * t59))
+    t88 = ((t8 * t81) + (t9 * t82)) - ((0.0005 * t58) - (0.0005 * (t33 + t57)))
+    t89 = t83 - ((0.0005 * (t32 + t56)) - (0.0005 * (t32 - t56)))
+    t90 = (t7 * t86) + (t6 * t84)
+    t91 = (t6 * t86) - (t7 * t84)
+    t92 = t91 + ((3.0 * t42) + (1.5 * t49))
+    t93 = t85 - ((3.0 * t45) - (1.5 * t26))
+    t94 = t90 + ((3.0 * t46) + (1.5 * t27))
+    t95 = (t90 - ((t6 * t89) - (t7 * t87))) + (((0.03500000000000003 * (t22 + t25)) + (1.075 * t27)) + (1.5 * t46))
+    t96 = t88 - ((0.03500000000000003 * (t24 - t47)) - (0.03500000000000003 * (t24 + t47)))
+    t97 = (t91 + ((t7 * t89) + (t6 * t87))) - (((0.03500000000000003 * (t23 - t48)) - (1.075 * t49)) - (1.5 * t42))
+    t98 = (t4 * t93) - (t5 * t94)
+    t99 = t92 - ((3.0 * t38) - (1.5 * t18))
+    t100 = ((t5 * t93) + (t4 * t94)) + ((3.0 * t39) + (1.5 * t43))
+    t101 = t98 - ((3.0 * t40) + (1.5 * t17))
+    t102 = (t95 - t98) + (((0.03500000000000003 * (qdd1 - t14)) + (1.075 * t17)) + (1.5 * t40))
+    t103 = ((t5 * t96) + (t4 * t97)) + ((0.03500000000000003 * (t12 + t15)) - (0.03500000000000003 * (t12 - t15)))
+    t104 = (t92 - ((t4 * t96) - (t5 * t97))) - (((0.03500000000000003 * (t13 + t16)) - (1.075 * t18)) + (1.5 * t38))
     return [
-        t99 - (60.0 * t13),
-        -(((t3 * t100) - (t2 * t101)) + (60.0 * t12)),
+        t99 - (60.0 * t38),
+        -(((t3 * t100) - (t2 * t101)) + (60.0 * t37)),
         -(((t2 * t100) + (t3 * t101)) + prepared[42]),
-        t102 - (12.0 * t12),
-        ((t3 * t103) + (t2 * t104)) + (12.0 * t13),
+        t102 - (12.0 * t37),
+        ((t3 * t103) + (t2 * t104)) + (12.0 * t38),
         ((t2 * t103) - (t3 * t104)) + (3.0 * qdd0),
         t99,
         -t100,
@@ -2027,7 +2028,7 @@ def reaction_wrenches(prepared, q, qd, qdd, sin=sin, cos=cos):
         t79,
         t80,
         t81,
-        -t82,
+        t82,
         -t83,
     ]
 
@@ -2042,53 +2043,53 @@ def energy(prepared, q, qd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
     t10 = t0 * t3
     t11 = t0 * t2
     t12 = t1 * t3
     t13 = t1 * t2
-    t14 = (t9 * t10) - (t8 * t11)
-    t15 = (t8 * t10) + (t9 * t11)
-    t16 = (t9 * t12) - (t8 * t13)
-    t17 = (t8 * t12) + (t9 * t13)
-    t18 = (t2 * t9) + (t3 * t8)
-    t19 = (t2 * t8) - (t3 * t9)
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
     t20 = t10 + t14
     t21 = t12 + t16
     t22 = t2 + t18
-    t23 = (t4 * t15) - (t1 * t5)
-    t24 = (t4 * t17) + (t0 * t5)
-    t25 = t4 * t19
-    t26 = qd1 + qd2
-    t27 = qd0 * t2
-    t28 = qd0 * t3
-    t29 = (t8 * t27) - (t9 * t28)
-    t30 = (t9 * t27) + (t8 * t28)
-    t31 = (t5 * t26) + (t4 * t29)
-    t32 = (t4 * t26) - (t5 * t29)
-    t33 = qd3 + t30
-    t34 = qd4 + t32
-    t35 = (t7 * t31) + (t6 * t33)
-    t36 = (t6 * t31) - (t7 * t33)
-    t37 = qd1 * t8
-    t38 = qd1 * t9
+    t23 = (t6 * t15) - (t1 * t7)
+    t24 = (t6 * t17) + (t0 * t7)
+    t25 = t6 * t19
+    t26 = qd0 * t2
+    t27 = qd0 * t3
+    t28 = (t4 * t26) - (t5 * t27)
+    t29 = (t5 * t26) + (t4 * t27)
+    t30 = qd1 + qd2
+    t31 = (t6 * t28) + (t7 * t30)
+    t32 = (t7 * t28) - (t6 * t30)
+    t33 = qd3 + t29
+    t34 = qd4 - t32
+    t35 = (t9 * t31) + (t8 * t33)
+    t36 = (t8 * t31) - (t9 * t33)
+    t37 = qd1 * t4
+    t38 = qd1 * t5
     t39 = t37 * t37
-    t40 = t28 - t29
-    t41 = t26 + t38
-    t42 = (t5 * t41) - (t4 * t40)
-    t43 = (t4 * t41) + (t5 * t40)
+    t40 = t27 - t28
+    t41 = t30 + t38
+    t42 = (t7 * t41) - (t6 * t40)
+    t43 = (t6 * t41) + (t7 * t40)
     t44 = t42 * t42
-    t45 = (t7 * t43) - (t6 * t37)
-    t46 = (t6 * t43) + (t7 * t37)
-    t47 = ((((((((qd0 * (3.0 * qd0)) + (((qd1 * (1.1099999999999999 * qd1)) + (t27 * (0.07000000000000006 * t27))) + (t28 * (1.1099999999999999 * t28)))) + (3.0 * (((t28 * t28) + t39) + (t38 * t38)))) + (3.0 * ((t26 * t38) - (t28 * t29)))) + (((t26 * (1.1099999999999999 * t26)) + (t30 * (0.07000000000000006 * t30))) + (t29 * (1.1099999999999999 * t29)))) + (0.4 * ((t39 + (t43 * t43)) + t44))) + (((t31 * (0.001 * t31)) + (t33 * (0.001 * t33))) + (t32 * (0.001 * t32)))) + (prepared[25] * (t44 + ((t45 * t45) + (t46 * t46))))) + (2.0 * (((prepared[19] * ((t34 * t46) + (t36 * t42))) + (prepared[22] * ((t35 * t42) + (t34 * t45)))) + (prepared[24] * ((t36 * t45) - (t35 * t46)))))
+    t45 = (t9 * t43) - (t8 * t37)
+    t46 = (t8 * t43) + (t9 * t37)
+    t47 = ((((((((qd0 * (3.0 * qd0)) + (((qd1 * (1.1099999999999999 * qd1)) + (t26 * (0.07000000000000006 * t26))) + (t27 * (1.1099999999999999 * t27)))) + (3.0 * (((t27 * t27) + t39) + (t38 * t38)))) + (3.0 * ((t30 * t38) - (t27 * t28)))) + (((t30 * (1.1099999999999999 * t30)) + (t29 * (0.07000000000000006 * t29))) + (t28 * (1.1099999999999999 * t28)))) + (0.4 * ((t39 + (t43 * t43)) + t44))) + (((t31 * (0.001 * t31)) + (t33 * (0.001 * t33))) + (t32 * (0.001 * t32)))) + (prepared[25] * (t44 + ((t45 * t45) + (t46 * t46))))) + (2.0 * (((prepared[19] * ((t34 * t46) + (t36 * t42))) + (prepared[22] * ((t35 * t42) + (t34 * t45)))) + (prepared[24] * ((t36 * t45) - (t35 * t46)))))
     return [
         0.5 * (t47 - (((t35 * (((t35 * prepared[43]) + (prepared[20] * t36)) - (prepared[21] * t34))) + (t36 * (((prepared[20] * t35) + (t36 * prepared[44])) + (prepared[23] * t34)))) - (t34 * (((prepared[21] * t35) - (prepared[23] * t36)) - (t34 * prepared[45]))))),
-        ((prepared[0] * ((((prepared[19] * ((t7 * t23) + (t6 * t14))) - (prepared[22] * ((t6 * t23) - (t7 * t14)))) - (prepared[24] * ((t5 * t15) + (t1 * t4)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20)))) - (prepared[1] * ((((prepared[19] * ((t7 * t24) + (t6 * t16))) - (prepared[22] * ((t6 * t24) - (t7 * t16)))) - (prepared[24] * ((t5 * t17) - (t0 * t4)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))))) - (prepared[2] * ((((prepared[19] * ((t7 * t25) + (t6 * t18))) - (prepared[22] * ((t6 * t25) - (t7 * t18)))) - (prepared[24] * (t5 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22)))),
+        ((prepared[0] * ((((prepared[19] * ((t9 * t23) + (t8 * t14))) - (prepared[22] * ((t8 * t23) - (t9 * t14)))) - (prepared[24] * ((t7 * t15) + (t1 * t6)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20)))) - (prepared[1] * ((((prepared[19] * ((t9 * t24) + (t8 * t16))) - (prepared[22] * ((t8 * t24) - (t9 * t16)))) - (prepared[24] * ((t7 * t17) - (t0 * t6)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))))) - (prepared[2] * ((((prepared[19] * ((t9 * t25) + (t8 * t18))) - (prepared[22] * ((t8 * t25) - (t9 * t18)))) - (prepared[24] * (t7 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22)))),
     ]
 
 
@@ -2101,37 +2102,37 @@ def tip_pose(prepared, q, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
     t10 = t0 * t3
     t11 = t0 * t2
     t12 = t1 * t3
     t13 = t1 * t2
-    t14 = (t9 * t10) - (t8 * t11)
-    t15 = (t8 * t10) + (t9 * t11)
-    t16 = (t9 * t12) - (t8 * t13)
-    t17 = (t8 * t12) + (t9 * t13)
-    t18 = (t2 * t9) + (t3 * t8)
-    t19 = (t2 * t8) - (t3 * t9)
-    t20 = (t4 * t15) - (t1 * t5)
-    t21 = (t4 * t17) + (t0 * t5)
-    t22 = t4 * t19
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = (t6 * t15) - (t1 * t7)
+    t21 = (t6 * t17) + (t0 * t7)
+    t22 = t6 * t19
     return [
-        -((t7 * t20) + (t6 * t14)),
-        (t6 * t20) - (t7 * t14),
-        (t5 * t15) + (t1 * t4),
+        -((t9 * t20) + (t8 * t14)),
+        (t8 * t20) - (t9 * t14),
+        (t7 * t15) + (t1 * t6),
         -(t10 + t14),
-        (t7 * t21) + (t6 * t16),
-        -((t6 * t21) - (t7 * t16)),
-        -((t5 * t17) - (t0 * t4)),
+        (t9 * t21) + (t8 * t16),
+        -((t8 * t21) - (t9 * t16)),
+        -((t7 * t17) - (t0 * t6)),
         t12 + t16,
-        (t7 * t22) + (t6 * t18),
-        -((t6 * t22) - (t7 * t18)),
-        -(t5 * t19),
+        (t9 * t22) + (t8 * t18),
+        -((t8 * t22) - (t9 * t18)),
+        -(t7 * t19),
         t2 + t18,
         0.0,
         0.0,
@@ -2149,17 +2150,17 @@ def tip_jacobian(prepared, q, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q2)
-    t7 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
     t8 = t0 * t3
     t9 = t0 * t2
     t10 = t1 * t3
     t11 = t1 * t2
-    t12 = (t7 * t8) - (t6 * t9)
-    t13 = (t7 * t10) - (t6 * t11)
-    t14 = (t2 * t7) + (t3 * t6)
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
     t15 = t8 + t12
     t16 = t10 + t13
     t17 = t2 + t14
@@ -2169,17 +2170,17 @@ def tip_jacobian(prepared, q, sin=sin, cos=cos):
         t1,
         t1,
         -t12,
-        (t5 * ((t6 * t8) + (t7 * t9))) + (t1 * t4),
+        (t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6),
         0.0,
         t0,
         t0,
         t13,
-        -((t5 * ((t6 * t10) + (t7 * t11))) - (t0 * t4)),
+        -((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)),
         1.0,
         0.0,
         0.0,
         t14,
-        -(t5 * ((t2 * t6) - (t3 * t7))),
+        -(t7 * ((t2 * t4) - (t3 * t5))),
         -t16,
         t0 * t17,
         -(t0 * t18),
@@ -2208,25 +2209,25 @@ def tip_velocity(prepared, q, qd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q2)
-    t7 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
     t8 = t0 * t3
     t9 = t0 * t2
     t10 = t1 * t3
     t11 = t1 * t2
-    t12 = (t7 * t8) - (t6 * t9)
-    t13 = (t7 * t10) - (t6 * t11)
-    t14 = (t2 * t7) + (t3 * t6)
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
     t15 = t8 + t12
     t16 = t10 + t13
     t17 = t2 + t14
     t18 = t2 - t17
     return [
-        (qd4 * ((t5 * ((t6 * t8) + (t7 * t9))) + (t1 * t4))) - ((qd3 * t12) - ((qd1 * t1) + (qd2 * t1))),
-        -((qd4 * ((t5 * ((t6 * t10) + (t7 * t11))) - (t0 * t4))) - ((qd3 * t13) + ((qd1 * t0) + (qd2 * t0)))),
-        -((qd4 * (t5 * ((t2 * t6) - (t3 * t7)))) - (qd0 + (qd3 * t14))),
+        (qd4 * ((t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6))) - ((qd3 * t12) - ((qd1 * t1) + (qd2 * t1))),
+        -((qd4 * ((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6))) - ((qd3 * t13) + ((qd1 * t0) + (qd2 * t0)))),
+        -((qd4 * (t7 * ((t2 * t4) - (t3 * t5)))) - (qd0 + (qd3 * t14))),
         -((qd2 * (t0 * t18)) + ((qd0 * t16) - (qd1 * (t0 * t17)))),
         (qd2 * (t1 * t18)) - ((qd0 * t15) + (qd1 * (t1 * t17))),
         (qd1 * ((t1 * t16) + (t0 * t15))) - (qd2 * ((t1 * (t10 - t16)) + (t0 * (t8 - t15)))),
@@ -2242,32 +2243,32 @@ def center_of_mass(prepared, q, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
     t10 = t0 * t3
     t11 = t0 * t2
     t12 = t1 * t3
     t13 = t1 * t2
-    t14 = (t9 * t10) - (t8 * t11)
-    t15 = (t8 * t10) + (t9 * t11)
-    t16 = (t9 * t12) - (t8 * t13)
-    t17 = (t8 * t12) + (t9 * t13)
-    t18 = (t2 * t9) + (t3 * t8)
-    t19 = (t2 * t8) - (t3 * t9)
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
     t20 = t10 + t14
     t21 = t12 + t16
     t22 = t2 + t18
-    t23 = (t4 * t15) - (t1 * t5)
-    t24 = (t4 * t17) + (t0 * t5)
-    t25 = t4 * t19
+    t23 = (t6 * t15) - (t1 * t7)
+    t24 = (t6 * t17) + (t0 * t7)
+    t25 = t6 * t19
     return [
-        -(((((prepared[19] * ((t7 * t23) + (t6 * t14))) - (prepared[22] * ((t6 * t23) - (t7 * t14)))) - (prepared[24] * ((t5 * t15) + (t1 * t4)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20))) * prepared[40]),
-        ((((prepared[19] * ((t7 * t24) + (t6 * t16))) - (prepared[22] * ((t6 * t24) - (t7 * t16)))) - (prepared[24] * ((t5 * t17) - (t0 * t4)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))) * prepared[40],
-        ((((prepared[19] * ((t7 * t25) + (t6 * t18))) - (prepared[22] * ((t6 * t25) - (t7 * t18)))) - (prepared[24] * (t5 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22))) * prepared[40],
+        -(((((prepared[19] * ((t9 * t23) + (t8 * t14))) - (prepared[22] * ((t8 * t23) - (t9 * t14)))) - (prepared[24] * ((t7 * t15) + (t1 * t6)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20))) * prepared[40]),
+        ((((prepared[19] * ((t9 * t24) + (t8 * t16))) - (prepared[22] * ((t8 * t24) - (t9 * t16)))) - (prepared[24] * ((t7 * t17) - (t0 * t6)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))) * prepared[40],
+        ((((prepared[19] * ((t9 * t25) + (t8 * t18))) - (prepared[22] * ((t8 * t25) - (t9 * t18)))) - (prepared[24] * (t7 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22))) * prepared[40],
     ]
 
 
@@ -2280,37 +2281,37 @@ def center_of_mass_jacobian(prepared, q, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
     t10 = t0 * t3
     t11 = t0 * t2
     t12 = t1 * t3
     t13 = t1 * t2
-    t14 = (t9 * t10) - (t8 * t11)
-    t15 = (t8 * t10) + (t9 * t11)
-    t16 = (t9 * t12) - (t8 * t13)
-    t17 = (t8 * t12) + (t9 * t13)
-    t18 = (t2 * t9) + (t3 * t8)
-    t19 = (t2 * t8) - (t3 * t9)
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
     t20 = t10 + t14
     t21 = t12 + t16
     t22 = t2 + t18
-    t23 = (t5 * t15) + (t1 * t4)
-    t24 = (t4 * t15) - (t1 * t5)
-    t25 = (t5 * t17) - (t0 * t4)
-    t26 = (t4 * t17) + (t0 * t5)
-    t27 = t5 * t19
-    t28 = t4 * t19
+    t23 = (t7 * t15) + (t1 * t6)
+    t24 = (t6 * t15) - (t1 * t7)
+    t25 = (t7 * t17) - (t0 * t6)
+    t26 = (t6 * t17) + (t0 * t7)
+    t27 = t7 * t19
+    t28 = t6 * t19
     t29 = prepared[25] * t20
     t30 = prepared[25] * t21
     t31 = prepared[25] * t22
-    t32 = t29 + (((prepared[19] * ((t7 * t24) + (t6 * t14))) - (prepared[22] * ((t6 * t24) - (t7 * t14)))) - (prepared[24] * t23))
-    t33 = t30 + (((prepared[19] * ((t7 * t26) + (t6 * t16))) - (prepared[22] * ((t6 * t26) - (t7 * t16)))) - (prepared[24] * t25))
-    t34 = t31 + (((prepared[19] * ((t7 * t28) + (t6 * t18))) - (prepared[22] * ((t6 * t28) - (t7 * t18)))) - (prepared[24] * t27))
+    t32 = t29 + (((prepared[19] * ((t9 * t24) + (t8 * t14))) - (prepared[22] * ((t8 * t24) - (t9 * t14)))) - (prepared[24] * t23))
+    t33 = t30 + (((prepared[19] * ((t9 * t26) + (t8 * t16))) - (prepared[22] * ((t8 * t26) - (t9 * t16)))) - (prepared[24] * t25))
+    t34 = t31 + (((prepared[19] * ((t9 * t28) + (t8 * t18))) - (prepared[22] * ((t8 * t28) - (t9 * t18)))) - (prepared[24] * t27))
     t35 = t29 - t32
     t36 = t30 - t33
     t37 = t31 - t34
@@ -2356,37 +2357,37 @@ def center_of_mass_velocity(prepared, q, qd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
     t10 = t0 * t3
     t11 = t0 * t2
     t12 = t1 * t3
     t13 = t1 * t2
-    t14 = (t9 * t10) - (t8 * t11)
-    t15 = (t8 * t10) + (t9 * t11)
-    t16 = (t9 * t12) - (t8 * t13)
-    t17 = (t8 * t12) + (t9 * t13)
-    t18 = (t2 * t9) + (t3 * t8)
-    t19 = (t2 * t8) - (t3 * t9)
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
     t20 = t10 + t14
     t21 = t12 + t16
     t22 = t2 + t18
-    t23 = (t5 * t15) + (t1 * t4)
-    t24 = (t4 * t15) - (t1 * t5)
-    t25 = (t5 * t17) - (t0 * t4)
-    t26 = (t4 * t17) + (t0 * t5)
-    t27 = t5 * t19
-    t28 = t4 * t19
+    t23 = (t7 * t15) + (t1 * t6)
+    t24 = (t6 * t15) - (t1 * t7)
+    t25 = (t7 * t17) - (t0 * t6)
+    t26 = (t6 * t17) + (t0 * t7)
+    t27 = t7 * t19
+    t28 = t6 * t19
     t29 = prepared[25] * t20
     t30 = prepared[25] * t21
     t31 = prepared[25] * t22
-    t32 = t29 + (((prepared[19] * ((t7 * t24) + (t6 * t14))) - (prepared[22] * ((t6 * t24) - (t7 * t14)))) - (prepared[24] * t23))
-    t33 = t30 + (((prepared[19] * ((t7 * t26) + (t6 * t16))) - (prepared[22] * ((t6 * t26) - (t7 * t16)))) - (prepared[24] * t25))
-    t34 = t31 + (((prepared[19] * ((t7 * t28) + (t6 * t18))) - (prepared[22] * ((t6 * t28) - (t7 * t18)))) - (prepared[24] * t27))
+    t32 = t29 + (((prepared[19] * ((t9 * t24) + (t8 * t14))) - (prepared[22] * ((t8 * t24) - (t9 * t14)))) - (prepared[24] * t23))
+    t33 = t30 + (((prepared[19] * ((t9 * t26) + (t8 * t16))) - (prepared[22] * ((t8 * t26) - (t9 * t16)))) - (prepared[24] * t25))
+    t34 = t31 + (((prepared[19] * ((t9 * t28) + (t8 * t18))) - (prepared[22] * ((t8 * t28) - (t9 * t18)))) - (prepared[24] * t27))
     t35 = t29 - t32
     t36 = t30 - t33
     t37 = t31 - t34
@@ -2416,22 +2417,22 @@ def external_effort(prepared, q, wrench, sin=sin, cos=cos):
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
     if type(q0 + q1 + q2 + q3 + q4) is not float:
         _numbers(q, sin)
-    t0 = sin(q3)
-    t1 = cos(q3)
-    t2 = sin(q4)
-    t3 = cos(q4)
-    t4 = sin(q2)
-    t5 = cos(q2)
-    t6 = (t3 * wrench0) - (t2 * wrench1)
-    t7 = (t3 * wrench3) - (t2 * wrench4)
-    t8 = (t2 * wrench3) + (t3 * wrench4)
-    t9 = (t0 * t6) - (t1 * wrench2)
-    t10 = (t1 * t6) + (t0 * wrench2)
-    t11 = t10 + ((t0 * t7) - (t1 * wrench5))
-    t12 = t9 - ((t1 * t7) + (t0 * wrench5))
+    t0 = sin(q2)
+    t1 = cos(q2)
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = (t5 * wrench0) - (t4 * wrench1)
+    t7 = (t5 * wrench3) - (t4 * wrench4)
+    t8 = (t4 * wrench3) + (t5 * wrench4)
+    t9 = (t2 * t6) - (t3 * wrench2)
+    t10 = (t3 * t6) + (t2 * wrench2)
+    t11 = t10 + ((t2 * t7) - (t3 * wrench5))
+    t12 = t9 - ((t3 * t7) + (t2 * wrench5))
     return [
-        (sin(q1) * ((t4 * t11) + (t5 * t8))) - (cos(q1) * (t10 + ((t5 * t11) - (t4 * t8)))),
-        -(t12 + ((t5 * t9) - (t4 * ((t2 * wrench0) + (t3 * wrench1))))),
+        (sin(q1) * ((t0 * t11) + (t1 * t8))) - (cos(q1) * (t10 + ((t1 * t11) - (t0 * t8)))),
+        -(t12 + ((t1 * t9) - (t0 * ((t4 * wrench0) + (t5 * wrench1))))),
         -t12,
         t8,
         wrench5,
@@ -2446,37 +2447,37 @@ def external_effort_derivatives(prepared, q, wrench, sin=sin, cos=cos):
         _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
-    t2 = sin(q3)
-    t3 = cos(q3)
-    t4 = sin(q4)
-    t5 = cos(q4)
-    t6 = sin(q2)
-    t7 = cos(q2)
-    t8 = (t5 * wrench0) - (t4 * wrench1)
-    t9 = (t4 * wrench0) + (t5 * wrench1)
-    t10 = (t5 * wrench3) - (t4 * wrench4)
-    t11 = (t4 * wrench3) + (t5 * wrench4)
-    t12 = (t2 * t8) - (t3 * wrench2)
-    t13 = (t3 * t8) + (t2 * wrench2)
-    t14 = t13 + ((t2 * t10) - (t3 * wrench5))
-    t15 = t12 - ((t3 * t10) + (t2 * wrench5))
-    t16 = (t7 * t14) - (t6 * t11)
-    t17 = t1 * ((t6 * t14) + (t7 * t11))
-    t18 = t2 * t9
-    t19 = t3 * t9
-    t20 = t19 + (t2 * t11)
-    t21 = t18 - (t3 * t11)
+    t2 = sin(q2)
+    t3 = cos(q2)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = (t7 * wrench0) - (t6 * wrench1)
+    t9 = (t6 * wrench0) + (t7 * wrench1)
+    t10 = (t7 * wrench3) - (t6 * wrench4)
+    t11 = (t6 * wrench3) + (t7 * wrench4)
+    t12 = (t4 * t8) - (t5 * wrench2)
+    t13 = (t5 * t8) + (t4 * wrench2)
+    t14 = t13 + ((t4 * t10) - (t5 * wrench5))
+    t15 = t12 - ((t5 * t10) + (t4 * wrench5))
+    t16 = (t3 * t14) - (t2 * t11)
+    t17 = t1 * ((t2 * t14) + (t3 * t11))
+    t18 = t4 * t9
+    t19 = t5 * t9
+    t20 = t19 + (t4 * t11)
+    t21 = t18 - (t5 * t11)
     return [
         0.0,
         t17 + (t0 * (t13 + t16)),
         t17 + (t0 * t16),
-        -((t0 * (t6 * t15)) - (t1 * (t12 + (t7 * t15)))),
-        -((t0 * ((t6 * t20) - (t7 * t10))) - (t1 * (t19 + ((t7 * t20) + (t6 * t10))))),
+        -((t0 * (t2 * t15)) - (t1 * (t12 + (t3 * t15)))),
+        -((t0 * ((t2 * t20) - (t3 * t10))) - (t1 * (t19 + ((t3 * t20) + (t2 * t10))))),
         0.0,
         0.0,
-        (t6 * t12) + (t7 * t9),
-        -(t14 + (t7 * t13)),
-        t21 + ((t7 * t18) + (t6 * t8)),
+        (t2 * t12) + (t3 * t9),
+        -(t14 + (t3 * t13)),
+        t21 + ((t3 * t18) + (t2 * t8)),
         0.0,
         0.0,
         0.0,
@@ -2503,24 +2504,24 @@ def external_wrenches(prepared, q, wrench, sin=sin, cos=cos):
         _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
-    t2 = sin(q3)
-    t3 = cos(q3)
-    t4 = sin(q4)
-    t5 = cos(q4)
-    t6 = sin(q2)
-    t7 = cos(q2)
-    t8 = (t5 * wrench0) - (t4 * wrench1)
-    t9 = (t4 * wrench0) + (t5 * wrench1)
-    t10 = (t5 * wrench3) - (t4 * wrench4)
-    t11 = (t4 * wrench3) + (t5 * wrench4)
-    t12 = (t2 * t8) - (t3 * wrench2)
-    t13 = (t3 * t8) + (t2 * wrench2)
-    t14 = t13 + ((t2 * t10) - (t3 * wrench5))
-    t15 = t12 - ((t3 * t10) + (t2 * wrench5))
-    t16 = (t6 * t12) + (t7 * t9)
-    t17 = (t7 * t12) - (t6 * t9)
-    t18 = (t6 * t14) + (t7 * t11)
-    t19 = t13 + ((t7 * t14) - (t6 * t11))
+    t2 = sin(q2)
+    t3 = cos(q2)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = (t7 * wrench0) - (t6 * wrench1)
+    t9 = (t6 * wrench0) + (t7 * wrench1)
+    t10 = (t7 * wrench3) - (t6 * wrench4)
+    t11 = (t6 * wrench3) + (t7 * wrench4)
+    t12 = (t4 * t8) - (t5 * wrench2)
+    t13 = (t5 * t8) + (t4 * wrench2)
+    t14 = t13 + ((t4 * t10) - (t5 * wrench5))
+    t15 = t12 - ((t5 * t10) + (t4 * wrench5))
+    t16 = (t2 * t12) + (t3 * t9)
+    t17 = (t3 * t12) - (t2 * t9)
+    t18 = (t2 * t14) + (t3 * t11)
+    t19 = t13 + ((t3 * t14) - (t2 * t11))
     t20 = t15 + t17
     return [
         t13,
@@ -2566,17 +2567,17 @@ def external_effort_in_root(prepared, q, wrench, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q2)
-    t7 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
     t8 = t0 * t3
     t9 = t0 * t2
     t10 = t1 * t3
     t11 = t1 * t2
-    t12 = (t7 * t8) - (t6 * t9)
-    t13 = (t7 * t10) - (t6 * t11)
-    t14 = (t2 * t7) + (t3 * t6)
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
     t15 = t8 + t12
     t16 = t10 + t13
     t17 = t2 + t14
@@ -2588,7 +2589,7 @@ def external_effort_in_root(prepared, q, wrench, sin=sin, cos=cos):
         t20 + (t19 + ((((t1 * t16) + (t0 * t15)) * wrench2) + (((t0 * t17) * wrench0) - ((t1 * t17) * wrench1)))),
         t20 + (t19 - ((((t1 * (t10 - t16)) + (t0 * (t8 - t15))) * wrench2) + (((t0 * t18) * wrench0) - ((t1 * t18) * wrench1)))),
         (t14 * wrench5) - ((t12 * wrench3) - (t13 * wrench4)),
-        -(((t5 * ((t2 * t6) - (t3 * t7))) * wrench5) - ((((t5 * ((t6 * t8) + (t7 * t9))) + (t1 * t4)) * wrench3) - (((t5 * ((t6 * t10) + (t7 * t11))) - (t0 * t4)) * wrench4))),
+        -(((t7 * ((t2 * t4) - (t3 * t5))) * wrench5) - ((((t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6)) * wrench3) - (((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)) * wrench4))),
     ]
 
 
@@ -2602,23 +2603,23 @@ def external_effort_in_root_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q2)
-    t7 = cos(q2)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
     t8 = t0 * t3
     t9 = t0 * t2
     t10 = t1 * t3
     t11 = t1 * t2
-    t12 = (t7 * t8) - (t6 * t9)
-    t13 = (t7 * t10) - (t6 * t11)
-    t14 = (t2 * t7) + (t3 * t6)
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
     t15 = t8 + t12
     t16 = t10 + t13
     t17 = t2 + t14
-    t18 = (t5 * ((t6 * t8) + (t7 * t9))) + (t1 * t4)
-    t19 = (t5 * ((t6 * t10) + (t7 * t11))) - (t0 * t4)
-    t20 = t5 * ((t2 * t6) - (t3 * t7))
+    t18 = (t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6)
+    t19 = (t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)
+    t20 = t7 * ((t2 * t4) - (t3 * t5))
     t21 = t0 * t17
     t22 = t1 * t17
     t23 = (t1 * t16) + (t0 * t15)
@@ -2676,73 +2677,73 @@ def momentum(prepared, q, qd, sin=sin, cos=cos):
     t1 = cos(q0)
     t2 = sin(q1)
     t3 = cos(q1)
-    t4 = sin(q3)
-    t5 = cos(q3)
-    t6 = sin(q4)
-    t7 = cos(q4)
-    t8 = sin(q2)
-    t9 = cos(q2)
-    t10 = (prepared[19] * t7) - (prepared[22] * t6)
-    t11 = (prepared[19] * t6) + (prepared[22] * t7)
-    t12 = qd1 + qd2
-    t13 = (prepared[1] * t1) - (prepared[0] * t0)
-    t14 = (prepared[1] * t0) + (prepared[0] * t1)
-    t15 = (t3 * t13) + (prepared[2] * t2)
-    t16 = (t2 * t13) - (prepared[2] * t3)
-    t17 = qd0 * t2
-    t18 = qd0 * t3
-    t19 = (t8 * t17) - (t9 * t18)
-    t20 = (t9 * t17) + (t8 * t18)
-    t21 = (t5 * t12) + (t4 * t19)
-    t22 = (t4 * t12) - (t5 * t19)
-    t23 = qd3 + t20
-    t24 = qd4 + t22
-    t25 = (t4 * t10) - (prepared[24] * t5)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (prepared[19] * t9) - (prepared[22] * t8)
+    t11 = (prepared[19] * t8) + (prepared[22] * t9)
+    t12 = qd0 * t2
+    t13 = qd0 * t3
+    t14 = (t4 * t12) - (t5 * t13)
+    t15 = (t5 * t12) + (t4 * t13)
+    t16 = qd1 + qd2
+    t17 = (t6 * t14) + (t7 * t16)
+    t18 = (t7 * t14) - (t6 * t16)
+    t19 = qd3 + t15
+    t20 = qd4 - t18
+    t21 = (prepared[1] * t1) - (prepared[0] * t0)
+    t22 = (prepared[1] * t0) + (prepared[0] * t1)
+    t23 = (t3 * t21) + (prepared[2] * t2)
+    t24 = (t2 * t21) - (prepared[2] * t3)
+    t25 = (t6 * t10) - (prepared[24] * t7)
     t26 = prepared[32] + t11
-    t27 = (t9 * t25) - (t8 * t26)
-    t28 = prepared[34] + ((t8 * t25) + (t9 * t26))
-    t29 = (t8 * t15) + (t9 * t16)
-    t30 = (t9 * t15) - (t8 * t16)
-    t31 = (t4 * t29) + (t5 * t14)
-    t32 = (t7 * t21) + (t6 * t23)
-    t33 = (t6 * t21) - (t7 * t23)
-    t34 = qd1 * t8
-    t35 = qd1 * t9
-    t36 = t18 - t19
-    t37 = t12 + t35
-    t38 = (t5 * t37) - (t4 * t36)
-    t39 = (t4 * t37) + (t5 * t36)
-    t40 = (t7 * t39) - (t6 * t34)
-    t41 = (t6 * t39) + (t7 * t34)
-    t42 = prepared[22] * t24
-    t43 = prepared[19] * t24
+    t27 = (t5 * t25) - (t4 * t26)
+    t28 = prepared[34] + ((t4 * t25) + (t5 * t26))
+    t29 = (t4 * t23) + (t5 * t24)
+    t30 = (t5 * t23) - (t4 * t24)
+    t31 = (t6 * t29) + (t7 * t22)
+    t32 = (t9 * t17) + (t8 * t19)
+    t33 = (t8 * t17) - (t9 * t19)
+    t34 = qd1 * t4
+    t35 = qd1 * t5
+    t36 = t13 - t14
+    t37 = t16 + t35
+    t38 = (t7 * t37) - (t6 * t36)
+    t39 = (t6 * t37) + (t7 * t36)
+    t40 = (t9 * t39) - (t8 * t34)
+    t41 = (t8 * t39) + (t9 * t34)
+    t42 = prepared[22] * t20
+    t43 = prepared[19] * t20
     t44 = (prepared[22] * t32) + (prepared[19] * t33)
-    t45 = ((prepared[21] * t24) - ((prepared[20] * t33) + (prepared[27] * t32))) + (prepared[22] * t38)
-    t46 = ((prepared[23] * t24) + ((prepared[20] * t32) + (prepared[26] * t33))) - (prepared[19] * t38)
-    t47 = (((prepared[21] * t32) - (prepared[23] * t33)) - (t24 * prepared[45])) + ((prepared[19] * t41) + (prepared[22] * t40))
-    t48 = ((t7 * t42) + (t6 * t43)) - (prepared[24] * t23)
-    t49 = ((t6 * t42) - (t7 * t43)) + (prepared[24] * t21)
-    t50 = ((t7 * t45) - (t6 * t46)) + ((prepared[30] * t21) - (prepared[24] * t34))
-    t51 = t47 + (0.0005 * t22)
-    t52 = ((t6 * t45) + (t7 * t46)) + ((t23 * prepared[41]) - (prepared[24] * t39))
-    t53 = (t4 * t48) + (t5 * t44)
-    t54 = (t5 * t48) - (t4 * t44)
-    t55 = t53 + (prepared[32] * t12)
-    t56 = (t54 - ((t4 * t50) - (t5 * t51))) - ((prepared[33] * t19) - (prepared[32] * t18))
-    t57 = t52 + (0.03500000000000003 * t20)
-    t58 = (t53 + ((t5 * t50) + (t4 * t51))) + ((t12 * prepared[46]) + (prepared[32] * t35))
-    t59 = ((t8 * t56) - (t9 * t57)) - (0.03500000000000003 * t17)
-    t60 = ((t54 - (prepared[32] * t19)) + ((t9 * t56) + (t8 * t57))) + (prepared[35] * t18)
+    t45 = ((prepared[21] * t20) - ((prepared[20] * t33) + (prepared[27] * t32))) + (prepared[22] * t38)
+    t46 = ((prepared[23] * t20) + ((prepared[20] * t32) + (prepared[26] * t33))) - (prepared[19] * t38)
+    t47 = (((prepared[21] * t32) - (prepared[23] * t33)) - (t20 * prepared[45])) + ((prepared[19] * t41) + (prepared[22] * t40))
+    t48 = ((t9 * t42) + (t8 * t43)) - (prepared[24] * t19)
+    t49 = ((t8 * t42) - (t9 * t43)) + (prepared[24] * t17)
+    t50 = ((t9 * t45) - (t8 * t46)) + ((prepared[30] * t17) - (prepared[24] * t34))
+    t51 = t47 - (0.0005 * t18)
+    t52 = ((t8 * t45) + (t9 * t46)) + ((t19 * prepared[41]) - (prepared[24] * t39))
+    t53 = (t6 * t48) + (t7 * t44)
+    t54 = (t7 * t48) - (t6 * t44)
+    t55 = t53 + (prepared[32] * t16)
+    t56 = (t54 - ((t6 * t50) - (t7 * t51))) - ((prepared[33] * t14) - (prepared[32] * t13))
+    t57 = t52 + (0.03500000000000003 * t15)
+    t58 = (t53 + ((t7 * t50) + (t6 * t51))) + ((t16 * prepared[46]) + (prepared[32] * t35))
+    t59 = ((t4 * t56) - (t5 * t57)) - (0.03500000000000003 * t12)
+    t60 = ((t54 - (prepared[32] * t14)) + ((t5 * t56) + (t4 * t57))) + (prepared[35] * t13)
     return [
         -((((t2 * t59) - (t3 * t60)) - (3.0700000000000003 * qd0)) - (qd0 * prepared[3])),
-        ((t58 + ((t9 * t55) - (t8 * t49))) + (qd1 * prepared[47])) + (qd1 * prepared[4]),
+        ((t58 + ((t5 * t55) - (t4 * t49))) + (qd1 * prepared[47])) + (qd1 * prepared[4]),
         t58 + (qd2 * prepared[5]),
         t52 + (qd3 * prepared[6]),
         t47 + (qd4 * prepared[7]),
-        -((t14 * ((t3 * t28) + (t2 * t27))) - (t13 * ((t5 * t10) + (prepared[24] * t4)))),
-        -(((t16 * t28) - (t15 * t27)) + ((t18 * t59) + (t17 * t60))),
-        ((t25 * t30) - (t26 * t29)) - (((t34 * t55) + (t35 * t49)) + ((t20 * t56) + (t19 * t57))),
-        ((t10 * ((t5 * t29) - (t4 * t14))) + (prepared[24] * t31)) + (((t38 * t48) - (t39 * t44)) - ((t22 * t50) - (t21 * t51))),
+        -((t22 * ((t3 * t28) + (t2 * t27))) - (t21 * ((t7 * t10) + (prepared[24] * t6)))),
+        -(((t24 * t28) - (t23 * t27)) + ((t13 * t59) + (t12 * t60))),
+        ((t25 * t30) - (t26 * t29)) - (((t34 * t55) + (t35 * t49)) + ((t15 * t56) + (t14 * t57))),
+        ((t10 * ((t7 * t29) - (t6 * t22))) + (prepared[24] * t31)) + (((t38 * t48) - (t39 * t44)) + ((t18 * t50) + (t17 * t51))),
         -(((t11 * t31) - (t10 * t30)) + (((t41 * t42) - (t40 * t43)) + ((t33 * t45) + (t32 * t46)))),
     ]
 
@@ -2761,4 +2762,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "50a991972ad27eb6072f8b2a3aad95e8bd511a19c03c366c9437fb216e1a753c"
+CONTENT_SHA256 = "422d88e8c093c1be7a629fc76db016cded17b8840f054eb0fcf0e3a095d2c9fe"
