@@ -286,7 +286,6 @@ class ControlLoop:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
         self.goals.drop(reason)
         self.state, self.last, self.seen, self._slow = states.untracked(self.state), None, Seen(), None
-        self._direction = np.zeros_like(self._direction)
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
 
@@ -377,6 +376,7 @@ class ControlLoop:
             return self._commanded(np.stack((q, np.zeros_like(q), np.zeros_like(q))), q, qd, time)
         if isinstance(self.state, states.Starting):
             self.state = states.Holding(hold_at(q, now_ns), q)
+            self._direction = np.zeros_like(q)  # whatever moved the arm meanwhile
         elif isinstance(self.state, states.Moving):
             if self.state.waiting is not None:
                 self.state = self._started(self.state, self.state.waiting, now_ns)

@@ -238,6 +238,8 @@ def _parameter(key: str, declared: Mapping[str, Any]) -> dict[str, Any]:
     least, most = declared.get("minimum"), declared.get("maximum")
     if choices:
         validation["one_of<>"] = [choices]
+    elif declared["kind"] == "numbers" and most is not None:
+        validation["element_bounds<>"] = [least, most]
     elif declared["kind"] == "numbers" and least is not None:
         validation["lower_element_bounds<>"] = [least]
     elif most is not None:

@@ -21,6 +21,7 @@ from kane_dynamics_ros.control.states import (
     Safety,
 )
 from kane_dynamics_ros.control.validation import Rules, TrajectoryError, TrajectoryRequest
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
@@ -571,6 +572,21 @@ def test_commands_without_effect_are_reported_before_the_error_is_large():
     assert "commands have no effect" in outcome.reason
     asked, most = re.search(r"now (\S+) N m of at most (\S+)$", outcome.reason).groups()
     assert 10.0 < float(asked) < float(most) == arm.loop.settings.effort_limits[0]
+
+
+def test_friction_that_stays_at_rest_has_no_direction_once_something_else_moved_the_arm():
+    """It would push into the direction of a motion that is long over."""
+    rubbing = MODEL.with_parameters(coulomb=(20.0,) * N)
+    beyond = Beyond.of(N, at_rest=np.full(N, 0.5))
+    arm = Arm(law=build_law("feedforward", rubbing, REST, REST, TermSwitches(), beyond))
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1), arm.now_ns)
+    tau = arm.steps(1.1, q=Q + 0.1)
+    np.testing.assert_allclose(tau - MODEL.gravity(Q + 0.1), 10.0, atol=1e-6)
+    arm.loop.suspend("hardware 'arm' is inactive")
+    arm.step(q=Q)
+    arm.loop.suspend(None)
+    np.testing.assert_allclose(arm.step(q=Q), MODEL.gravity(Q), atol=1e-9)
 
 
 def test_an_arm_that_lags_or_rests_has_its_commands_take_effect():

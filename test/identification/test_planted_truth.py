@@ -18,6 +18,7 @@ from planted_arm import (
 
 from kane_dynamics_ros.identification.bodies import pseudo_inertia
 from kane_dynamics_ros.identification.identify import Settings, identify
+from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.replay.motion import low_pass
 
 NOTHING = np.zeros(10)

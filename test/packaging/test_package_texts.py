@@ -255,7 +255,8 @@ def test_shared_parameters_are_the_nodes(package: Path) -> None:
         assert ours[name]["description"].startswith(declared["description"]), name
         assert declared.get("unit", "") in ours[name]["description"], name
         assert validation.get("one_of<>", [[]])[0] == declared.get("choices", []), name
-        bounds = validation.get("bounds<>") or validation.get("lower_element_bounds<>") or []
+        kinds = ("bounds<>", "element_bounds<>", "lower_element_bounds<>")
+        bounds = next((validation[kind] for kind in kinds if kind in validation), [])
         assert bounds == [declared[key] for key in ("minimum", "maximum") if key in declared], name
 
 
