@@ -428,7 +428,7 @@ def run_compiler(command: str, wanted: Wanted, options: Sequence[str], target: P
     reason = f"the compiler says: {said.strip()[-800:] or 'nothing'}"
     if ended_by > 0 and not said.strip():
         reason = f"the compiler was ended by {signal.Signals(ended_by).name}; is there enough memory?"
-    elif "Python.h" in said:
+    elif re.search(r"Python\.h'?:? (No such|file not)", said):
         reason = "Python.h was not found (Debian and Ubuntu: python3-dev)"
     raise _cannot(wanted.source, reason, "compiler_failed")
 
