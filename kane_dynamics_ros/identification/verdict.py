@@ -26,7 +26,7 @@ from kane_dynamics_ros.text import named
 STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
 UNDONE = 0.5  # of it that may be left where a sign is turned
-EXCHANGED, REMEDIED = 0.1, 0.3  # the same where two joints are exchanged, of all joints
+EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
 WORSE = 1.1  # times the URDF's residual
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
@@ -302,15 +302,17 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
         for j in np.flatnonzero(left > UNEXPLAINED)
         if _explained(-effort[:, j], rigid[:, j], qd[:, j])[0] < UNDONE * left[j]
     ]
-    exchanged = _exchanged(states, model, left) if left.max() > EXCHANGED else None
-    if exchanged is not None and exchanged[1] < REMEDIED * left.sum():
+    exchanged = _exchanged(states, model, left)
+    both = 0.0 if exchanged is None else left[list(exchanged[0])].sum()
+    if exchanged is not None and left.sum() - exchanged[1] > EXCHANGED * both:
         a, b = (names[k] for k in exchanged[0])
+        after = max(both - (left.sum() - exchanged[1]), 0.0)
         found.append(
             Sentence(
                 "exchanged",
-                f"{a} and {b} look exchanged in the recording: the URDF explains "
-                f"{100 * (1 - exchanged[1] / n):.0f} % of what the efforts do with the one as the other, and "
-                f"{100 * (1 - left.mean()):.0f} % as recorded; correct the names, or give --rename",
+                f"{a} and {b} look exchanged in the recording: of what their efforts do, the URDF leaves "
+                f"{50 * after:.3g} % with the one as the other, and {50 * both:.3g} % as recorded; "
+                "correct the names, or give --rename",
             )
         )
     elif opposite:
