@@ -150,6 +150,13 @@ def _contacts(
     _require_signals(recording, position, effort)
     rate, correct = arguments.false_alarms, not arguments.uncorrected
     silent = silent_joints(recording.states.effort)
+    if len(silent) == len(model.joints):
+        raise BagError(
+            f"{recording.bag}: topic {recording.topic!r}: every joint's efforts are mostly one value: "
+            "no contact can show; have efforts measured",
+            "constant_effort",
+            bag=recording.bag,
+        )
     residual, contacts = find_contacts(motion, model, rate, correct=correct, silent=silent, beyond=beyond)
     lines = contact_lines(recording.bag, residual, contacts, model)
     lines += [

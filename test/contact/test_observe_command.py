@@ -208,6 +208,16 @@ def test_the_force_at_the_tip_is_told_with_its_sign(tmp_path: Path) -> None:
     assert told
 
 
+def test_an_arm_whose_efforts_never_change_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It moves: "0 contacts" would be said of efforts that nobody measured."""
+    record = pushed(10.0, 125.0)
+    record.effort[:] = 1.0
+    assert main(["observe", str(write_bag(tmp_path / "bag", record)), "--model", MODEL]) == 2
+    assert "every joint's efforts are mostly one value" in capsys.readouterr().err
+
+
 def test_the_external_effort_opposes_what_the_drive_supplies(tmp_path: Path) -> None:
     """A push along a joint is taken over from its drive: positive external effort, less measured effort."""
     bag = write_bag(tmp_path / "bag", pushed(24.0, 125.0, (Push(10.0, 11.0, (60.0, 60.0, 0.0)),)))
