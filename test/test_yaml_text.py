@@ -9,7 +9,7 @@ from kane_dynamics_ros.yaml_text import load_yaml
 
 PACKAGE = Path(__file__).parents[1] / "kane_dynamics_ros"
 # what no user writes: the package's own tables, and the metadata of bags, which have no such numbers
-OWN_FILES = {"packaging/package.py", "nodes/parameters.py", "replay/bag.py"}
+OWN_FILES = {"packaging/package.py", "runtime/node_parameters.py", "replay/bag.py"}
 
 
 @pytest.mark.parametrize("text", ["1e-3", "-2E9", "+.5e0", "3.e2", "1e3", "0e0", "-1.5e-300"])
