@@ -58,8 +58,8 @@ def casadi_programs(name: str, chain: Chain) -> tuple[ca.Function, ca.Function]:
     """Newton-Euler on the URDF's frames, and on our frames and base parameters."""
     reframed = reframe(chain)
     gravity = apply(reframed.R_0R, GRAVITY)
-    own = best_arrangement(reframed.segments, gravity, chain.rotor_inertia, share=False)
+    best = best_arrangement(reframed.segments, gravity, chain.rotor_inertia, share=False)
     return (
         inverse_dynamics(f"{name}_on_urdf_frames", segments_of(chain)),
-        inverse_dynamics(f"{name}_on_our_frames", regroup(reframed.segments, own.keep), gravity),
+        inverse_dynamics(f"{name}_on_our_frames", regroup(reframed.segments, best.keep), gravity),
     )

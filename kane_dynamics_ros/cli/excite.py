@@ -160,7 +160,7 @@ def trajectory(arm: Arm, found: Excitation, repeat: int) -> TrajectoryRequest:
 def lines(chain: Chain, found: Excitation, request: TrajectoryRequest, part: float) -> Sequence[str]:
     """What the trajectory is worth."""
     lead, last = (1e-9 * request.points[i].time_ns for i in (0, -1))
-    used = ", ".join(f"{name} {100 * part:.0f} %" for name, part in found.used.items())
+    used = ", ".join(f"{name} {100 * use:.0f} %" for name, use in found.used.items())
     floor = (
         ""
         if found.lowest is None

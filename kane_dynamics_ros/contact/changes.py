@@ -148,10 +148,8 @@ def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Ch
     while not taken.all():
         best: tuple[float, int, Scan, Array] | None = None
         for scan in looked:
-            contrasts = contrast(course, residual.rate, scan.window)
-            if residual.standing:  # a load that comes and stays is no push, nor is the time before it
-                _, before, after = _levels(course, residual.rate, scan.window)
-                contrasts = np.where(np.abs(after - before) <= np.abs(contrasts), contrasts, 0.0)
+            # a load that comes and stays on a standing arm is no push, nor is the time before it
+            contrasts = contrast(course, residual.rate, scan.window, returning=residual.standing)
             clear = scan.size(scan.ratios(contrasts)) > 1.0
             size = np.where(clear & ~taken, np.square(contrasts / scan.floor).sum(axis=1), 0.0)
             k = int(np.argmax(size))
@@ -187,14 +185,13 @@ def _extent(
     return int(before[-1]) + 1 if len(before) else first, int(after[0]) if len(after) else last
 
 
-def contrast(values: Array, rate: float, window: Window, sign: float = -1.0) -> Array:
-    """c of values (N, n); with ``sign`` 1 what arbitrary values of that size would amount to at most."""
-    inside, before, after = _levels(values, rate, window)
-    return np.asarray(inside + sign * 0.5 * (before + after))
+def contrast(
+    values: Array, rate: float, window: Window, sign: float = -1.0, *, returning: bool = False
+) -> Array:
+    """c of values (N, n); with ``sign`` 1 what arbitrary values of that size would amount to at most.
 
-
-def _levels(values: Array, rate: float, window: Window) -> tuple[Array, Array, Array]:
-    """The means of values (N, n) in the window about each sample, before it and after it: (N, n) each."""
+    ``returning``: 0 where the means before and after differ by more than c.
+    """
     half, begin, end = window.samples(rate)
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     middle = np.arange(len(values))
@@ -204,7 +201,9 @@ def _levels(values: Array, rate: float, window: Window) -> tuple[Array, Array, A
         low, high = (np.clip(middle + each, 0, len(values)) for each in (first, last + 1))
         return np.asarray((sums[high] - sums[low]) / np.maximum(high - low, 1)[:, None])
 
-    return mean(-half, half), mean(-end, -begin - 1), mean(begin + 1, end)
+    before, after = mean(-end, -begin - 1), mean(begin + 1, end)
+    found = mean(-half, half) + sign * 0.5 * (before + after)
+    return np.where(np.abs(after - before) <= np.abs(found), found, 0.0) if returning else found
 
 
 def bridged(values: Array, out: Mask) -> Array:

@@ -302,17 +302,16 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
         for j in np.flatnonzero(left > UNEXPLAINED)
         if _explained(-effort[:, j], rigid[:, j], qd[:, j])[0] < UNDONE * left[j]
     ]
-    exchanged = _exchanged(states, model, left)
-    both = 0.0 if exchanged is None else left[list(exchanged[0])].sum()
-    if exchanged is not None and left.sum() - exchanged[1] > EXCHANGED * both:
-        a, b = (names[k] for k in exchanged[0])
-        after = max(both - (left.sum() - exchanged[1]), 0.0)
+    pair, taken = _exchanged(states, model, left)
+    both = float(left[list(pair)].sum())
+    if taken > EXCHANGED * both:
+        a, b = (names[k] for k in pair)
         found.append(
             Sentence(
                 "exchanged",
                 f"{a} and {b} look exchanged in the recording: of what their efforts do, the URDF leaves "
-                f"{50 * after:.3g} % with the one as the other, and {50 * both:.3g} % as recorded; "
-                "correct the names, or give --rename",
+                f"{50 * max(both - taken, 0.0):.3g} % with the one as the other, and {50 * both:.3g} % as "
+                "recorded; correct the names, or give --rename",
             )
         )
     elif opposite:
@@ -368,9 +367,9 @@ def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, fl
     return float(left**2) / power, scale, scale**2 * float(((rigid - rigid.mean()) ** 2).sum()) / power
 
 
-def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple[int, int], float] | None:
-    """The pair of joints whose exchange, of all values or of efforts alone, leaves least; and how much."""
-    found: list[tuple[tuple[int, int], float]] = []
+def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple[int, ...], float]:
+    """The pair of joints, if any, whose exchange, of all values or of efforts alone, takes most; how much."""
+    found: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     rigid = model.inverse_dynamics(*states[:3])
     for i, j in combinations(range(len(left)), 2):
         order = np.arange(len(left))
@@ -379,5 +378,5 @@ def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple
         other = model.inverse_dynamics(q, qd, qdd)
         whole = sum(_explained(effort[:, k], other[:, k], qd[:, k])[0] for k in range(len(left)))
         alone = sum(_explained(effort[:, k], rigid[:, k], states[1][:, k])[0] - left[k] for k in (i, j))
-        found += [((i, j), whole), ((i, j), float(left.sum()) + alone)]
-    return min(found, key=lambda each: each[1], default=None)
+        found += [((i, j), float(left.sum()) - whole), ((i, j), -float(alone))]
+    return max(found, key=lambda each: each[1])
