@@ -11,12 +11,14 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 import motion_action
 from action_msgs.msg import GoalStatus
+from compilers import CPP_COMPILERS
 from diagnostic_msgs.msg import DiagnosticStatus
 from feedforward_lab import ABSOLUTE, MODEL, SPACE, TOLD, Lab, trajectory
 from rclpy.action import ActionClient
 
 from kane_dynamics_ros.nodes.messages import values_of
 
+pytestmark = pytest.mark.skipif(not CPP_COMPILERS, reason="no C and C++ compiler on this machine")
 HOME = [joint.initial_position or 0.0 for joint in MODEL.joints]
 DURATION = 0.4  # [s]
 STEP = 0.02  # [rad] the motion of a goal
