@@ -1,5 +1,6 @@
 """What ``feedforward_node``'s parameters say, without ROS: values with checks, and the model that they make.
 
+They are declared in ``node_parameters.yaml``, which the node, the C++ package and ``--parameters`` share.
 A wrong value raises ``RosParameterError``, which names the parameter, the value and what is allowed. Integers
 are accepted where numbers are meant, a single number where a list of them is.
 """
@@ -21,7 +22,7 @@ from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.yaml_text import Loader, load_yaml
 
 NODE = "feedforward_node"
-NODE_TABLE = Path(__file__).parents[1] / "nodes" / "feedforward" / "parameters.yaml"
+NODE_TABLE = Path(__file__).with_name("node_parameters.yaml")
 OF_THE_MODEL = ("gravity", "payload", "rotor_inertia", "friction")  # groups of the node's parameters
 ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
 Values = Mapping[str, Any]  # checked values by the parameters' names

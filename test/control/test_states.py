@@ -143,7 +143,7 @@ def test_transition(found, expected):
 
 def test_safety_begins_as_the_node_declares_it():
     """One default, wherever it is read: in the node's parameters, and in a loop without a node."""
-    file = importlib.resources.files("kane_dynamics_ros.nodes.feedforward") / "parameters.yaml"
+    file = importlib.resources.files("kane_dynamics_ros.runtime") / "node_parameters.yaml"
     declared = {name: value["default"] for name, value in yaml.safe_load(file.read_text()).items()}
     safety = Safety()
     assert safety.reactions == {fault: declared[f"safety.on_{fault}"] for fault in FAULT_KINDS}

@@ -40,7 +40,6 @@ from kane_dynamics_ros.packaging.package import (
 from kane_dynamics_ros.share import share_directory
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
-NODES = NODE_TABLE.parent
 X86_64_LINUX = platform.machine() == "x86_64" and platform.system() == "Linux"
 needs_a_compiler = pytest.mark.skipif(not CPP_COMPILERS, reason="no C++ compiler on this machine")
 

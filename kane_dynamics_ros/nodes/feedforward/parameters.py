@@ -1,6 +1,6 @@
 """Every parameter of ``feedforward_node``, and the settings of control loop and observer that they make.
 
-The parameters are in ``parameters.yaml``; each joint has two more.
+The parameters are in ``runtime/node_parameters.yaml``; each joint has two more.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,8 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     beyond = friction_beyond(values, loaded_model.joint_names)
     names = ("inertia", "coriolis", "gravity", "friction")
     switches = TermSwitches(**{name: values[f"terms.{name}"] for name in names})
-    kp, kd = (_gain(values, loaded_model, name) for name in ("kp", "kd"))
+    model = configured_model(values, loaded_model)
+    kp, kd = (_gain(values, model, name) for name in ("kp", "kd"))
     reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULT_KINDS}
     thresholds = {name: values[f"safety.{name}"] for name in (*THRESHOLDS, "no_effect_time")}
     own = {each.name: each.default for each in joint_table(loaded_model.joint_names)} | dict(values)
@@ -64,14 +65,7 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     lower, upper = limits.position_limits(joints)
     fastest = limits.velocity_limits(joints)
     return LoopSettings(
-        law=build_law(
-            values["mode"],
-            configured_model(values, loaded_model),
-            kp,
-            kd,
-            switches,
-            beyond,
-        ),
+        law=build_law(values["mode"], model, kp, kd, switches, beyond),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
         effort_limits=given(values, "limits.effort", n, limits.effort_limits(joints)),
@@ -119,7 +113,7 @@ def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
     """Kp or Kd (n,) of the mode; PD gains that are not given follow from the inertias without payload."""
     n = len(model.joints)
     computed = np.array(per_joint(f"computed_torque.{name}", values[f"computed_torque.{name}"], n))
-    bare = configured_model(values, model).with_parameters(payload=dict.fromkeys(model.tips, Payload()))
+    bare = model.with_parameters(payload=dict.fromkeys(model.tips, Payload()))
     inertia = bare.mass_matrix(np.zeros(n)).diagonal()
     pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd
