@@ -189,20 +189,20 @@ def _generated_texts(source: Path, c_sha256: str) -> dict[str, bytes]:
     return texts
 
 
-def shared_library(source: Path) -> ctypes.CDLL:
-    """The library of a C file of ours that needs libm only; compiled where it is absent.
+def shared_library(source: Path, *options: str) -> ctypes.CDLL:
+    """The library of a C file of ours that needs libm only; compiled with ``options`` where it is absent.
 
     Raises ``CompileError``.
     """
-    wanted = Wanted(source, {source.name: source.read_bytes()}, [source.name])
+    wanted = Wanted(source, {source.name: source.read_bytes()}, [*options, source.name])
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
 
 
 @functools.cache
-def shared_function(source: Path, name: str, result: Any) -> Any | None:
+def shared_function(source: Path, name: str, result: Any, *options: str) -> Any | None:
     """A function of such a library, which returns ctypes' ``result``; ``None``, and logged, without one."""
     try:
-        function = getattr(shared_library(source), name)
+        function = getattr(shared_library(source, *options), name)
     except CompileError as error:
         log.warning("%s cannot be compiled (%s); NumPy gives the same, slower", source.name, error)
         return None

@@ -49,12 +49,20 @@ class Actuators:
     def __init__(self, joints: Sequence[JointInfo], options: ActuatorOptions, time_step: float) -> None:
         self.options = options
         self.limits = _limits(joints, options)
-        self._limits = self.limits.tolist()
+        self._bounds = np.minimum(self.limits, np.finfo(float).max).tolist()
+        self._admitted = np.zeros(len(joints))  # found within the bounds, and not written to since
         self.saturated = np.zeros(len(joints), dtype=np.int64)
         self._follow = -np.expm1(-time_step / options.time_constant) if options.time_constant else 1.0
         steps = round(options.delay / time_step)
         self._pipeline = deque([np.zeros(len(joints))] * steps, maxlen=steps + 1)
         self._torque = np.zeros(len(joints))
+
+    def admit(self, wanted: Array) -> bool:
+        """Whether efforts (n,), which nobody writes to later, are finite and within their limits."""
+        within = all(map(operator.le, map(abs, wanted.tolist()), self._bounds))  # half of NumPy's time
+        if within:
+            self._admitted = wanted
+        return within
 
     def apply(self, command: Array, q: Array) -> Array:
         """The effort [N m or N] that acts during the next step, (n,); counts the joints at their limit."""
@@ -64,7 +72,7 @@ class Actuators:
             wanted = self._pipeline[0] if len(self._pipeline) == self._pipeline.maxlen else self._torque
         if self.options.quantum:
             wanted = np.round(wanted / self.options.quantum) * self.options.quantum
-        if not all(map(operator.le, map(abs, wanted.tolist()), self._limits)):  # half of NumPy's time
+        if wanted is not self._admitted and not self.admit(wanted):
             excess = np.abs(wanted) > self.limits
             wanted = np.where(excess, np.copysign(self.limits, wanted), wanted)
             self.saturated += excess

@@ -74,27 +74,19 @@ class Plant:
             viscous=(0.0,) * n, coulomb=(0.0,) * n, coupling=() if C is None else C.ravel()
         )
         self._always_locked = self._resistances.brake == LOCKED
-        self._q, self._qd = initial_positions(model.joints), np.zeros(n)
+        self.q, self.qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0
         self._load: engine.TipLoad | None = None
         self._compile()
-        engine.refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
+        engine.refuse_singular(self._model.mass_matrix(self.q), model.joint_names, self._always_locked)
 
     @property
     def model(self) -> DynamicsModel:
         """The rigid-body model with the present payload, without friction."""
         return self._model
 
-    @property
-    def q(self) -> Array:
-        return self._q
-
-    @property
-    def qd(self) -> Array:
-        return self._qd
-
     def reset(self, q: Array, qd: Array) -> None:
-        self._q[:], self._qd[:] = q, qd
+        self.q[:], self.qd[:] = q, qd
 
     def set_payload(self, payload: Payload) -> None:
         self._model = self._model.with_parameters(payload=payload)
@@ -113,7 +105,7 @@ class Plant:
 
     def energy(self) -> float:
         """Kinetic plus potential energy [J]."""
-        energy = self._model.energy(self._q, self._qd)
+        energy = self._model.energy(self.q, self.qd)
         return float(energy.kinetic + energy.potential)
 
     def step(self, effort: Array) -> None:
@@ -124,7 +116,7 @@ class Plant:
             return
         q, qd = self._numpy_step(effort)
         engine.refuse_divergence(self, q, qd, self._time)
-        self._q[:], self._qd[:] = q, qd
+        self.q[:], self.qd[:] = q, qd
 
     def _contact_effort(self, load: engine.TipLoad) -> Array:
         """Joint efforts (n,) of what touches the tip, constant over the step.
@@ -132,15 +124,15 @@ class Plant:
         The load is taken at q + q' h/2: then an elastic wall neither gives nor takes energy, and
         behaves as it would to second order in h.
         """
-        q = self._q + 0.5 * self.time_step * self._qd
+        q = self.q + 0.5 * self.time_step * self.qd
         pose = self._model.tip_pose(q)
-        velocity = self._model.tip_jacobian(q)[3:] @ self._qd
+        velocity = self._model.tip_jacobian(q)[3:] @ self.qd
         wrench = load(engine.TipMotion(pose[:3, :3], pose[:3, 3], velocity))
         return self._model.external_effort(q, wrench, frame="root")
 
     def _numpy_step(self, effort: Array) -> tuple[Array, Array]:
         """The next state; the fastest joint's is not finite when the step broke off within."""
-        q, qd, model = self._q, self._qd, self._model
+        q, qd, model = self.q, self.qd, self._model
         try:
             return step_in_parts(model, self._resistances, q, qd, effort, self.time_step)
         except (NonFiniteError, np.linalg.LinAlgError):
@@ -149,7 +141,7 @@ class Plant:
             return q, np.where(np.arange(len(qd)) == fastest, np.nan, qd)
 
     def _compile(self) -> None:
-        self._compiled = compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)
+        self._compiled = compiled_step(self._model, self._resistances, self.q, self.qd, self.time_step)
 
 
 # Mismatch: a plant whose links weigh something else than the controller's model believes. A factor multiplies

@@ -1,6 +1,7 @@
 /* One time step of the simulated arm in plain C99: the method of plant_step.py, in which every formula is
    explained; a test holds the two together. No allocation, no globals: any number of threads may call.
-   M, V: a generated module's mass_matrix and bias, with what its prepare function made. */
+   M, V: a generated module's mass_matrix and bias, with what its prepare function made. -DKD_JOINTS=5 states the
+   number of joints: loops of a known length take four fifths of the time. */
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +10,6 @@ typedef void (*mass_matrix_function)(const double *prepared, const double *q, do
 typedef void (*bias_function)(const double *prepared, const double *q, const double *qd, double *V);
 
 typedef struct {
-    long n;
     mass_matrix_function mass_matrix;
     bias_function bias;
     const double *prepared;
@@ -24,55 +24,59 @@ typedef struct {
     double *q, *qd;                                                                      /* n each: the state */
 } kd_plant;
 
-enum { LOAD_ROUNDS = 4 };
+enum { n = KD_JOINTS, LOAD_ROUNDS = 4 };
 enum { KD_MOVED = 0, KD_SINGULAR = 1, KD_DIVERGED = 2 };
 
-static int is_finite_all(const double *x, long n)
+static int is_finite_all(const double *x, long count)
 {
     double sum = 0.0;
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < count; i++)
         sum += x[i] * 0.0;
     return sum == 0.0;
 }
 
-/* x from A x = b by Cholesky over the joints that are not fixed; x of the others is left alone.
-   A (n, n) is destroyed. Returns 0 when A is not positive definite there. */
-static int solve_free(double *A, const double *b, const char *fixed, double *x, long n)
+/* fmin and fmax without a call, where b is a number. */
+static inline double smaller(double a, double b)
 {
-    for (long j = 0; j < n; j++) {
-        if (fixed[j])
-            continue;
-        double sum = b[j];
-        for (long k = 0; k < j; k++)
-            if (!fixed[k])
-                sum -= A[j * n + k] * x[k];
-        double pivot = A[j * n + j];
-        for (long k = 0; k < j; k++)
-            if (!fixed[k])
-                pivot -= A[j * n + k] * A[j * n + k];
+    return a < b ? a : b;
+}
+
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* x from A x = b over the joints that are not fixed, by A = L D L^T; x of the others is left alone.
+   Returns 0 when A (n, n) is not positive definite there. */
+static int solve_free(const double *A, const double *b, const char *fixed, double *x)
+{
+    double L[n * n], inverse[n], solved[n], scaled[n];
+    long at[n], free = 0;
+    for (long i = 0; i < n; i++)
+        if (!fixed[i])
+            at[free++] = i;
+    for (long i = 0; i < free; i++) {
+        const double *row = A + at[i] * n;
+        double pivot = row[at[i]], sum = b[at[i]];
+        for (long j = 0; j < i; j++) {
+            double entry = row[at[j]];
+            for (long k = 0; k < j; k++)
+                entry -= scaled[k] * L[j * n + k];
+            scaled[j] = entry; /* L D */
+            L[i * n + j] = entry * inverse[j];
+            pivot -= entry * L[i * n + j];
+            sum -= L[i * n + j] * solved[j];
+        }
         if (!(pivot > 0.0))
             return 0;
-        const double root = sqrt(pivot);
-        A[j * n + j] = root;
-        x[j] = sum / root;
-        for (long i = j + 1; i < n; i++) {
-            if (fixed[i])
-                continue;
-            double entry = A[i * n + j];
-            for (long k = 0; k < j; k++)
-                if (!fixed[k])
-                    entry -= A[i * n + k] * A[j * n + k];
-            A[i * n + j] = entry / root;
-        }
+        inverse[i] = 1.0 / pivot;
+        solved[i] = sum;
     }
-    for (long j = n - 1; j >= 0; j--) {
-        if (fixed[j])
-            continue;
-        double sum = x[j];
-        for (long i = j + 1; i < n; i++)
-            if (!fixed[i])
-                sum -= A[i * n + j] * x[i];
-        x[j] = sum / A[j * n + j];
+    for (long i = free - 1; i >= 0; i--) {
+        double sum = solved[i] * inverse[i];
+        for (long j = i + 1; j < free; j++)
+            sum -= L[j * n + i] * x[at[j]];
+        x[at[i]] = sum;
     }
     return 1;
 }
@@ -97,7 +101,7 @@ static partition classify(double pull, double a, double F, double lower, double 
 {
     const double slack = fabs(pull) - F;
     const double alone = slack > 0.0 ? copysign(slack / a, pull) : 0.0;
-    const double target = fmin(fmax(alone, lower), upper);
+    const double target = smaller(larger(alone, lower), upper);
     partition p;
     p.fixed = target != alone || (slack <= 0.0 && F > 0.0);
     p.target = p.fixed ? target : 0.0;
@@ -107,10 +111,10 @@ static partition classify(double pull, double a, double F, double lower, double 
 
 /* The velocities v that minimise v'Av/2 - b'v + sum F|v| within the bounds; v holds the first guess. */
 static int solve_velocity(
-    const double *A, const double *b, const double *F, const double *lower, const double *upper, double *v, long n)
+    const double *A, const double *b, const double *F, const double *lower, const double *upper, double *v)
 {
     partition before[n];
-    double work[n * n], load[n];
+    double load[n];
     char fixed[n];
     for (long round = 0; round < 3 * n + 6; round++) {
         int same = round > 0;
@@ -135,12 +139,11 @@ static int solve_velocity(
                 if (fixed[k])
                     load[i] -= A[i * n + k] * v[k];
         }
-        memcpy(work, A, sizeof work);
-        if (!solve_free(work, load, fixed, v, n))
+        if (!solve_free(A, load, fixed, v))
             return 0;
     }
     for (long i = 0; i < n; i++)
-        v[i] = fmin(fmax(v[i], lower[i]), upper[i]);
+        v[i] = smaller(larger(v[i], lower[i]), upper[i]);
     for (int sweep = 0; sweep < 2000; sweep++) {
         int changed = 0;
         for (long i = 0; i < n; i++) {
@@ -149,7 +152,7 @@ static int solve_velocity(
                 pull -= A[i * n + k] * v[k];
             const double slack = fabs(pull) - F[i];
             const double alone = slack > 0.0 ? copysign(slack / A[i * n + i], pull) : 0.0;
-            const double next = fmin(fmax(alone, lower[i]), upper[i]);
+            const double next = smaller(larger(alone, lower[i]), upper[i]);
             changed = changed || next != v[i];
             v[i] = next;
         }
@@ -162,7 +165,7 @@ static int solve_velocity(
 /* The same of coupled drives, where the bounds are those of the joints K v: stiff springs draw those that
    leave their bounds back to them. A and b are changed. */
 static int solve_coupled(
-    double *A, double *b, const double *F, const double *lower, const double *upper, const double *K, double *v, long n)
+    double *A, double *b, const double *F, const double *lower, const double *upper, const double *K, double *v)
 {
     double least[n], most[n], stiff[n];
     char held[n];
@@ -173,7 +176,7 @@ static int solve_coupled(
         stiff[i] = 1e8 * A[i * n + i];
     }
     for (;;) {
-        if (!solve_velocity(A, b, F, least, most, v, n))
+        if (!solve_velocity(A, b, F, least, most, v))
             return 0;
         int outside = 0;
         for (long j = 0; j < n; j++) {
@@ -181,14 +184,14 @@ static int solve_coupled(
             double speed = 0.0;
             for (long k = 0; k < n; k++)
                 speed += row[k] * v[k];
-            const double bound = fmin(fmax(speed, lower[j]), upper[j]);
+            const double bound = smaller(larger(speed, lower[j]), upper[j]);
             if (bound == speed || held[j])
                 continue;
             outside = held[j] = 1;
             double spring = 0.0; /* of the drives that turn with the joint */
             for (long k = 0; k < n; k++)
                 if (row[k] != 0.0)
-                    spring = fmax(spring, stiff[k]);
+                    spring = larger(spring, stiff[k]);
             for (long i = 0; i < n; i++) {
                 b[i] += spring * bound * row[i];
                 for (long k = 0; k < n; k++)
@@ -204,12 +207,12 @@ static int solve_coupled(
 static void whole_mass_matrix(const kd_plant *p, const double *q, double *M)
 {
     p->mass_matrix(p->prepared, q, M);
-    for (long i = 0; p->missing && i < p->n * p->n; i++)
+    for (long i = 0; p->missing && i < n * n; i++)
         M[i] += p->missing[i];
 }
 
 /* out = T^T x, or T x. */
-static void times(const double *T, int transposed, const double *x, double *out, long n)
+static void times(const double *T, int transposed, const double *x, double *out)
 {
     for (long i = 0; i < n; i++) {
         out[i] = 0.0;
@@ -222,7 +225,6 @@ static void times(const double *T, int transposed, const double *x, double *out,
 static int acceleration(
     const kd_plant *p, const double *q, const double *v, const double *effort, const char *locked, double *a)
 {
-    const long n = p->n;
     double M[n * n], load[n];
     whole_mass_matrix(p, q, M);
     p->bias(p->prepared, q, v, load);
@@ -230,16 +232,16 @@ static int acceleration(
         load[i] = effort[i] - load[i];
         a[i] = 0.0;
     }
-    return solve_free(M, load, locked, a, n);
+    return solve_free(M, load, locked, a);
 }
 
 /* What dry friction and the brake can hold at joint i, or its drive, at a speed under a load. */
 static double dry_friction(const kd_plant *p, long i, double v, double load)
 {
-    const double s = v / p->stribeck_velocity[i];
-    const double sliding = p->coulomb[i] + p->stribeck[i] * exp(-s * s) + p->load[i] * fabs(load)
+    const double s = v / p->stribeck_velocity[i], stribeck = p->stribeck[i];
+    const double sliding = p->coulomb[i] + (stribeck != 0.0 ? stribeck * exp(-s * s) : 0.0) + p->load[i] * fabs(load)
         + p->square_root[i] * sqrt(fabs(v));
-    return fmax(sliding, 0.0) + (p->coupling ? 0.0 : p->brake[i]);
+    return larger(sliding, 0.0) + (p->coupling ? 0.0 : p->brake[i]);
 }
 
 /* Velocities at the end of the step under friction, brakes and stops. Returns 1 when something resists,
@@ -247,7 +249,6 @@ static double dry_friction(const kd_plant *p, long i, double v, double load)
 static int velocity_after(
     const kd_plant *p, const double *joints_M, const double *joints_V, const double *joints_effort, double *v_end)
 {
-    const long n = p->n;
     const double h = p->h, *K = p->to_joints;
     double M[n * n], V[n], effort[n], w[n]; /* of the drives where they are coupled, else of the joints */
     double A[n * n], b[n], F[n], lower[n], upper[n], damping[n];
@@ -258,7 +259,7 @@ static int velocity_after(
     memcpy(w, p->qd, sizeof w);
     if (K) {
         for (long i = 0; i < n; i++) /* (K^T M)^T, row by row; then K^T of it */
-            times(K, 1, joints_M + i * n, A + i * n, n);
+            times(K, 1, joints_M + i * n, A + i * n);
         for (long i = 0; i < n; i++) {
             for (long j = 0; j < n; j++) {
                 M[i * n + j] = 0.0;
@@ -266,9 +267,9 @@ static int velocity_after(
                     M[i * n + j] += K[k * n + i] * A[k * n + j];
             }
         }
-        times(K, 1, joints_V, V, n);
-        times(K, 1, joints_effort, effort, n);
-        times(p->coupling, 0, p->qd, w, n);
+        times(K, 1, joints_V, V);
+        times(K, 1, joints_effort, effort);
+        times(p->coupling, 0, p->qd, w);
     }
     for (long i = 0; i < n; i++) {
         const double v = p->qd[i], ahead = p->q[i] + h * v;
@@ -276,8 +277,8 @@ static int velocity_after(
         F[i] = h * dry_friction(p, i, w[i], V[i]);
         by_load = by_load || p->load[i] != 0.0;
         resists = resists || by_load || p->shift[i] != 0.0;
-        upper[i] = fmax(p->q[i], ahead) >= p->upper[i] ? fmin(-p->restitution * v, 0.0) : INFINITY;
-        lower[i] = fmin(p->q[i], ahead) <= p->lower[i] ? fmax(-p->restitution * v, 0.0) : -INFINITY;
+        upper[i] = larger(p->q[i], ahead) >= p->upper[i] ? smaller(-p->restitution * v, 0.0) : INFINITY;
+        lower[i] = smaller(p->q[i], ahead) <= p->lower[i] ? larger(-p->restitution * v, 0.0) : -INFINITY;
         if (K && p->brake[i] > 0.0)
             upper[i] = lower[i] = 0.0;
         resists = resists || F[i] > 0.0 || damping[i] > 0.0 || isfinite(upper[i]) || isfinite(lower[i]);
@@ -303,14 +304,14 @@ static int velocity_after(
         }
         memcpy(A_drawn, A, sizeof A);
         memcpy(b_drawn, b, sizeof b);
-        if (!(K ? solve_coupled(A_drawn, b_drawn, F, lower, upper, K, v_end, n)
-                : solve_velocity(A, b, F, lower, upper, v_end, n)))
+        if (!(K ? solve_coupled(A_drawn, b_drawn, F, lower, upper, K, v_end)
+                : solve_velocity(A, b, F, lower, upper, v_end)))
             return -1;
     }
     if (K) {
-        times(K, 0, v_end, speeds, n);
+        times(K, 0, v_end, speeds);
         for (long i = 0; i < n; i++)
-            v_end[i] = fmin(fmax(speeds[i], lower[i]), upper[i]);
+            v_end[i] = smaller(larger(speeds[i], lower[i]), upper[i]);
     }
     return 1;
 }
@@ -318,7 +319,6 @@ static int velocity_after(
 static int runge_kutta(
     const kd_plant *p, const double *a1, const double *effort, const char *locked, double *q_new, double *v_new)
 {
-    const long n = p->n;
     const double h = p->h, *q = p->q, *v = p->qd;
     double a2[n], a3[n], a4[n], qs[n], vs[n];
     for (long i = 0; i < n; i++) {
@@ -349,20 +349,19 @@ static int runge_kutta(
 /* Joints that friction or a stop brought to rest are at rest, and on the stop, not in it. */
 static void settle(const kd_plant *p, const double *v_end, const char *locked, double *q_new, double *v_new)
 {
-    for (long i = 0; i < p->n; i++) {
+    for (long i = 0; i < n; i++) {
         if (v_end[i] == 0.0) {
             v_new[i] = 0.0;
             if (p->qd[i] == 0.0 || locked[i])
                 q_new[i] = p->q[i];
         }
-        q_new[i] = fmin(fmax(q_new[i], fmin(p->lower[i], p->q[i])), fmax(p->upper[i], p->q[i]));
+        q_new[i] = smaller(larger(q_new[i], smaller(p->lower[i], p->q[i])), larger(p->upper[i], p->q[i]));
     }
 }
 
 static int step_once(const kd_plant *p, const double *effort)
 {
-    const long n = p->n;
-    double M[n * n], work[n * n], V[n], load[n], a1[n], v_end[n], tau_bar[n], q_new[n], v_new[n];
+    double M[n * n], V[n], load[n], a1[n], v_end[n], tau_bar[n], q_new[n], v_new[n];
     char locked[n];
     whole_mass_matrix(p, p->q, M);
     p->bias(p->prepared, p->q, p->qd, V);
@@ -371,9 +370,8 @@ static int step_once(const kd_plant *p, const double *effort)
         locked[i] = p->brake[i] >= p->locked;
     }
     const int resisted = velocity_after(p, M, V, effort, v_end);
-    memcpy(work, M, sizeof work);
     memset(a1, 0, sizeof a1);
-    if (resisted < 0 || (resisted == 0 && !solve_free(work, load, locked, a1, n)))
+    if (resisted < 0 || (resisted == 0 && !solve_free(M, load, locked, a1)))
         return is_finite_all(M, n * n) && is_finite_all(load, n) ? KD_SINGULAR : KD_DIVERGED;
     memcpy(tau_bar, effort, sizeof tau_bar);
     if (resisted > 0) {
@@ -399,11 +397,11 @@ static int step_once(const kd_plant *p, const double *effort)
 /* One step of length h, in parts where a joint is fast. Returns 0, or why the state stays what it was. */
 int kd_plant_step(const kd_plant *p, const double *effort)
 {
-    const size_t bytes = (size_t)p->n * sizeof(double);
-    double q[p->n], qd[p->n], fastest = 0.0;
-    for (long i = 0; i < p->n; i++)
-        fastest = fmax(fastest, fabs(p->qd[i]));
-    const int parts = 1 + (int)fmin(p->h * fastest / p->most_turn, p->most_parts - 1);
+    const size_t bytes = (size_t)n * sizeof(double);
+    double q[n], qd[n], fastest = 0.0;
+    for (long i = 0; i < n; i++)
+        fastest = larger(fabs(p->qd[i]), fastest);
+    const int parts = 1 + (int)smaller(p->h * fastest / p->most_turn, p->most_parts - 1);
     kd_plant part = *p;
     part.h = p->h / parts;
     memcpy(q, p->q, bytes);
