@@ -18,12 +18,7 @@ from scipy.optimize import minimize_scalar
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification import choosing, fitting
 from kane_dynamics_ros.identification.fitting import Stage
-from kane_dynamics_ros.identification.regression import (
-    COULOMB_WIDTHS,
-    WINDOW,
-    Regression,
-    Rows,
-)
+from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, WINDOW, Regression, Rows
 from kane_dynamics_ros.replay.coupled import Left, likely_pairs
 from kane_dynamics_ros.replay.messages import Mask
 

@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
@@ -114,10 +113,6 @@ class GuardedPoints:
     height: float
     floor: float = np.inf  # not known: none counts as out of its reach
 
-    def part(self, chosen: NDArray[np.bool_]) -> "GuardedPoints":
-        """Some of the points, by a mask (P,)."""
-        return replace(self, body=self.body[chosen], place=self.place[chosen])
-
 
 def body_points(
     chain: Chain, boxes: Mapping[str, Array], clearance: float, floor: float, up: Array
@@ -189,11 +184,6 @@ class FourierSeries:
     def dense(self) -> States:
         """One period, as it is checked."""
         return self.at(np.arange(round(self.period * DENSE)) / DENSE)
-
-    def nearer(self, pose: Array) -> "FourierSeries":
-        """A little smaller, about a centre nearer to a pose."""
-        centre = pose + SHRINK * (self.centre - pose)
-        return FourierSeries(centre, SHRINK * self.coefficients, self.period)
 
 
 def fourier(time: Array, harmonics: int, period: float) -> States:
@@ -366,7 +356,8 @@ class Arm:
         clear = (height > points.height).astype(float)
         same_body = points.body[:, None] == points.body
         excluded = chosen & (same_body & (clear.T @ clear == 0.0))[:, chosen].any(axis=1)
-        return points.part(chosen & ~(excluded & (height.min(axis=0) > points.floor)))
+        chosen &= ~(excluded & (height.min(axis=0) > points.floor))
+        return replace(points, body=points.body[chosen], place=points.place[chosen])
 
     def kept(self, series: FourierSeries, safe: Array) -> FourierSeries:
         """The series shrunk towards a safe pose until a dense check finds every limit kept.
@@ -380,7 +371,8 @@ class Arm:
                 broken.append(f"{-lowest:.3f} m into the floor")
             if not broken:
                 return series
-            series = series.nearer(safe)
+            centre = safe + SHRINK * (series.centre - safe)
+            series = FourierSeries(centre, SHRINK * series.coefficients, series.period)
         raise no_trajectory("; ".join(broken))
 
 

@@ -150,17 +150,22 @@ def identify(
     problem, choice = choosing.choose_at_rest(problem, choice, weight)
     weight, compared = choosing.choose_lambda(problem, choice)
     weight = settings.weight or weight
-    E = problem.equations(problem.whole)
-    x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
-    progress("judging by data that were not fitted")
-    guess = stage.guess._replace(
-        inertial=problem.inertial(x).ravel(),
-        rotors=problem.terms(x)[:, 0],
-        coefficients=problem.coefficients(regression, x),
-        gain=stage.used_gain,
-    )
-    terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
-    result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+    while True:
+        E = problem.equations(problem.whole)
+        x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
+        progress("judging by data that were not fitted")
+        guess = stage.guess._replace(
+            inertial=problem.inertial(x).ravel(),
+            rotors=problem.terms(x)[:, 0],
+            coefficients=problem.coefficients(regression, x),
+            gain=stage.used_gain,
+        )
+        terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
+        result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+        if not problem.at_rest.any() or result.fitted.rest_helps:
+            break
+        # cross-validation hardly counts samples at rest: efforts that lag look like friction that stays
+        problem = replace(problem, at_rest=np.zeros_like(problem.at_rest))
     if regression.coupling is not None:  # of which the URDF knows nothing
         plain = judging.judged(regression.coupled(None), fitted, problem, guess, terms, stage.memory.lags)
         result = result.with_nominal(plain)

@@ -13,13 +13,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.fitting import ROTOR, Choice, Problem, Stage, reduced
-from kane_dynamics_ros.identification.regression import (
-    COULOMB_WIDTHS,
-    FAMILIES,
-    Guess,
-    Regression,
-    row_step,
-)
+from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, Guess, Regression, row_step
 from kane_dynamics_ros.replay.correlation import bartlett
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import low_pass
@@ -45,6 +39,12 @@ class Errors(NamedTuple):
     momentary: Array
     plain: Array
     kept: Array
+
+    @property
+    def rest_helps(self) -> bool:
+        """Whether what friction leaves at rest makes joints better on the whole, every sample counting."""
+        known = self.momentary > 0.0
+        return bool(np.mean((self.identified[known] / self.momentary[known]) ** 2) < 1.0)
 
     def relative(self, residual: Array) -> float:
         """RMS of a residual over all joints, over the RMS of the effort."""
@@ -99,8 +99,9 @@ class Judged:
     the last part of the data that were not fitted. ``changed``: the change of the rigid bodies' effort
     from the URDF to what was identified, over the larger of both, root mean squares over all joints and data.
     ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
-    part of the residuals' power, in units of each joint's noise, that it takes away. ``nominal_lag``: that
-    of the nominal model, and the power that it then leaves, over what the identified one leaves now.
+    part of the residuals' power, in units of each joint's noise, that it takes away; ``lag_shares`` (n,): of
+    each drive's. ``nominal_lag``: that of the nominal model, and the power that it then leaves, over what the
+    identified one leaves now.
     """
 
     fitted: Errors
@@ -112,6 +113,7 @@ class Judged:
     bands: tuple[tuple[float, float], ...]
     changed: float
     lag: tuple[float, float]
+    lag_shares: Array
     nominal_lag: tuple[float, float]
 
     def with_nominal(self, other: "Judged") -> "Judged":
@@ -188,7 +190,7 @@ def judged(
         models.append(problem.with_terms(regression, guess.inertial, each, left))
     nominal = models[0]
     rigid = [model[:, :base] for model in (nominal, models[1], models[1] - nominal)]
-    rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros((2, 3))
+    rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros((3, 2, n))
     powers = np.zeros((2, 1 + len(models), n))  # fitted, held; effort, residuals
     by_speed = np.zeros((3, 2, n))  # samples, power of effort and residual; where joints stand, and move
     scores = np.zeros((problem.size, problem.size))
@@ -216,7 +218,8 @@ def judged(
             counted = (rows.usable > 0) / problem.sigma**2
             for k, left in enumerate((drives, of_drives[1])):
                 slope = np.gradient(rows.Z[..., -1] - left, rows.time, axis=0)
-                timing[k] += [float((counted * each).sum()) for each in (-left * slope, slope**2, left**2)]
+                columns = -left * slope, slope**2, left**2
+                timing[:, k] += [(counted * each).sum(axis=0) for each in columns]
         # scores: residuals in units of their variance, 0 where they were not fitted, times their columns
         weighted = np.where(held[:, None], 0.0, weight * drives / problem.sigma**2)
         by_body = np.einsum("tj,tjb->tb", weighted, rows.Z[..., :base]) @ to_y
@@ -242,8 +245,10 @@ def judged(
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
-    product, slopes, power = np.maximum(timing, [-np.inf, 1e-300, 1e-300]).T
-    delays, taken = product / slopes, product**2 / slopes
+    product, slopes, power = timing
+    delays = product.sum(axis=1) / np.maximum(slopes.sum(axis=1), 1e-300)
+    taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes
+    left_now = max(float(power[0].sum()), 1e-300)
     return Judged(
         fitted=fit,
         held=held_out,
@@ -253,8 +258,9 @@ def judged(
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),
         bands=_bands(regression, fitted, guess),
         changed=float(np.sqrt(change / max(whole))) if max(whole) > 0.0 else 0.0,
-        lag=(float(delays[0]), float(taken[0] / power[0])),
-        nominal_lag=(float(delays[1]), float((power[1] - taken[1]) / power[0])),
+        lag=(float(delays[0]), float(taken[0].sum() / left_now)),
+        lag_shares=taken[0] / np.maximum(power[0], 1e-300),
+        nominal_lag=(float(delays[1]), float((power[1] - taken[1]).sum() / left_now)),
     )
 
 
@@ -389,6 +395,8 @@ def certainty_of(
 ) -> Certainty:
     """Standard errors of everything, and what they rest on."""
     memory, independent = stage.memory, stage.samples / stage.memory.each
+    rotors = np.arange(len(FAMILIES)) == ROTOR  # that were left out are not known: bodies may stand for them
+    choice = choice._replace(active=choice.active | stage.choice.active & rotors)
     covariance = covariance_of(problem, choice, x, weight, scores, independent, memory.each)
     by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
     errors = covariance.errors(by_x)

@@ -122,7 +122,7 @@ def _doubts(
     if left_then < 1.0 and abs(late) > LATE / max(track.sampled for track in store.tracks):
         yield Sentence(
             "late",
-            f"efforts {'lag behind' if late > 0.0 else 'lead'} the motion by about {1e3 * abs(late):.0f} ms; "
+            f"efforts {lagging(late)} about {1e3 * abs(late):.0f} ms; "
             f"but for that the URDF explains them better than this does: add {late:.2g} to --effort-delay",
         )
     _, errors = steps_of(store, result)  # 0 where the effort never changes
@@ -162,9 +162,8 @@ def _limits(result: Identified, store: MotionStore, late: bool) -> Iterator[str]
         )
     if not late and share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
         yield (
-            f"limited by time: efforts {'lag behind' if lag > 0.0 else 'lead'} the motion by at least "
-            f"{1e3 * abs(lag):.0f} ms, which makes {100 * share:.0f} % of what remains; add "
-            f"{lag:.2g} or a little more to --effort-delay"
+            f"limited by time: efforts {lagging(lag)} at least {1e3 * abs(lag):.0f} ms, which makes "
+            f"{100 * share:.0f} % of what remains; add {lag:.2g} or a little more to --effort-delay"
         )
     if certainty.condition > ILL:
         yield (
@@ -214,7 +213,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     left = (curves.measured - curves.identified)[curves.held, j]
     unit = "N" if model.joints[j].kind == "prismatic" else "N m"
     speed = curves.qd[curves.held]
-    power = float(held.identified[j] ** 2)
+    power, (lag, _), lags = float(held.identified[j] ** 2), result.judged.lag, result.judged.lag_shares
     if mostly_at_rest(result)[j]:
         standing = result.judged.standing
         return (
@@ -232,6 +231,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
         f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, error**2 / power),
         "friction that the terms do not carry is most of it": _share(own, left),
+        f"efforts that {lagging(lag)} about {1e3 * abs(lag):.2g} ms are most of it": float(lags[j]),
     }
     width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
     for i, other in enumerate(model.joint_names):
@@ -257,12 +257,17 @@ def turn_together(result: Identified, model: DynamicsModel, j: int) -> list[str]
     return [model.joint_names[i] for pair in pairs if j in pair[1:3] for i in pair[1:3] if i != j]
 
 
+def lagging(seconds: float) -> str:
+    """What efforts do that come so much later than the motion says."""
+    return f"{'lag behind' if seconds > 0.0 else 'lead'} the motion by"
+
+
 def mostly_at_rest(result: Identified) -> Array:
-    """Whether most of a joint's residual is what stiction may be while it stands: (n,)."""
+    """Whether most of a joint's residual is what stiction may be while it stands, and no lag: (n,)."""
     standing, band = result.judged.standing, stiction(result)
     still, moving = standing.residual
     of_stiction = (still > EXCEEDS * moving) & (still > PART_OF_BAND * band) & (band > 0.0)
-    return np.asarray((standing.at_rest > MOSTLY) & of_stiction)
+    return np.asarray((standing.at_rest > MOSTLY) & of_stiction & (result.judged.lag_shares < LIMITING))
 
 
 def stiction(result: Identified) -> Array:

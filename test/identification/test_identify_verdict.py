@@ -406,6 +406,25 @@ def test_a_lag_that_makes_a_good_urdf_worse_is_told_and_can_be_taken_out(tmp_pat
     assert data["residual"]["held_out"]["relative"]["identified"] < 0.01
 
 
+@pytest.mark.parametrize("samples", [2, 4])
+def test_friction_that_only_lags_is_not_called_stiction_at_rest(tmp_path, samples):
+    """Each stop comes 10 or 20 ms earlier than in the efforts: friction seems to stay, for a moment.
+
+    Cross-validation, which hardly counts samples at rest, takes 20 ms for friction that stays.
+    """
+    motion = two_links.pauses()
+    effort = two_links.rigid(motion) + 2.0 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
+    kept = tuple(each[samples:] for each in motion)
+    bag = two_links.bag(tmp_path / "bag", kept, effort[:-samples])
+    _, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    verdict = data["verdict"]
+    assert data["residual"]["effort_lag"]["seconds"] == pytest.approx(samples / two_links.RATE, rel=0.1)
+    assert all(f"lag behind the motion by about {5 * samples} ms" in j["sentence"] for j in verdict["joints"])
+    assert not any("at rest" in text for text in (verdict["sentence"], *data["notes"]))
+    assert "at_rest" not in parameters["friction"]
+    assert data["residual"]["held_out"]["relative"]["identified"] < 0.02
+
+
 @pytest.mark.parametrize("wrong", [["--effort-delay", "x"], ["--holdout", "2"]])
 def test_a_wrong_number_is_told_before_anything_is_read(wrong, capsys):
     assert main(["identify", "no_bag", "--urdf", "no.urdf", *wrong]) == 2
