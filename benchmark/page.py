@@ -47,9 +47,11 @@ How it is measured:
 - *The control core*: what `kane_dynamics package` writes for the Panda, in mode computed torque with a
   payload, viscous, Coulomb, load and Stribeck friction, and all checks; the state follows a slow wave.
 - *Batches*: `NAME_..._batch` beside the same function called state by state, both from C. Of results that
-  are larger than the caches, memory is the limit: of 16 MB and more they go past the caches where states are
-  computed side by side. The regressor is called state by state in a batch too: its 250 numbers a state took
-  263 ns, of which 181 in the cache, while plain stores of as many bytes alone took 190 ns.
+  are larger than the caches, memory is the limit: those of 16 MB and more go past the caches in whole cache
+  lines, which spares the memory that it is read before it is written. The regressor is computed state by
+  state in a batch, too. While other programs shared the memory, the least of nine rounds took a state 21.5
+  to 33 ns for M (state by state 28 to 35) and 228 to 291 ns for the regressor (295 to 352, of which 155 in
+  the cache; stores alone of as many bytes took 140 past the caches and 240 through them).
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.
 - *What the compiler is told*: `-O3 -march=native -mtune=generic`. Without the last, GCC takes the

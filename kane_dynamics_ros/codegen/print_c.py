@@ -26,6 +26,7 @@ FUNCTIONS, MODULE, HEADER = sections("functions.c"), sections("module.c"), secti
 LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
 FEW_LANES = 8  # the same of functions with many results, whose stores overlap with it, too
 WIDE = 16  # results of such a function, at least
+ROOM = 2048  # numbers that wait for their way past the caches: half of the nearest one
 WORTH_WAITING = 3  # statements an output, below which outputs are written at the end
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 
@@ -200,8 +201,10 @@ class _Printer:
             one = f"#ifndef KD_WITHOUT_STATES\n{one}#endif\n" if self.laned else one
             texts = [*self._body(self.listing), one]
         if self.precision.batches:
-            one_by_one = {"at_state": self._shifted("k"), "size": size}
-            batch = self._in_lanes(size) if self.laned else self.filled("states_one_by_one", **one_by_one)
+            several = function.name == "regressor" and 2 * size <= ROOM
+            one_by_one = "long_states_one_by_one" if several else "states_one_by_one"
+            values = {"at_state": self._shifted("k"), "size": size, "room": min(ROOM // size, 8) * size}
+            batch = self._in_lanes(size) if self.laned else self.filled(one_by_one, **values)
             texts.append(f"#ifndef KD_WITHOUT_BATCHES\n{batch}#endif\n")
         return texts
 

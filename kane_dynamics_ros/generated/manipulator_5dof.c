@@ -166,9 +166,11 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline, unused))
 #define KD_APART __attribute__((noinline))
+#define KD_LINES __attribute__((aligned(64)))
 #else
 #define KD_ALWAYS
 #define KD_APART
+#define KD_LINES
 #endif
 
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
@@ -267,31 +269,37 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 
 /* Results of many states that together are larger than caches, in numbers: they go past them, which spares the
    memory that it is read before it is written. */
-#define KD_FAR 2000000u
 #if KD_VECTORS && defined(__AVX__)
+#define KD_FAR 2000000u
 #define KD_ARRIVED __builtin_ia32_sfence() /* before other threads are told */
 #else
+#define KD_FAR SIZE_MAX
 #define KD_ARRIVED (void)0
 #endif
 
-static inline void kd_past_caches(const double *rows, const int size, double *out)
+/* Moves rows to *out, which moves on, and what does not fill a cache line to the start of rows: how much that is.
+   A line of which a part goes through the caches would take as long as several. */
+static inline int kd_past_caches(double *rows, const int size, double **out)
 {
-    int i = 0;
+    double *to = *out;
+    int i = 0, left = 0;
 #if KD_VECTORS && defined(__AVX__)
-    for (; i < size && ((uintptr_t)(out + i) & 31); i++)
-        out[i] = rows[i];
-    for (; i + 4 <= size; i += 4) {
+    for (; i < size && ((uintptr_t)(to + i) & 63); i++)
+        to[i] = rows[i];
+    for (const int whole = i + (size - i) / 8 * 8; i < whole; i += 4) {
         kd_double_4 four;
         memcpy(&four, rows + i, sizeof four);
 #if defined(__clang__)
-        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(out + i));
+        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(to + i));
 #else
-        __builtin_ia32_movntpd256(out + i, four);
+        __builtin_ia32_movntpd256(to + i, four);
 #endif
     }
 #endif
+    *out = to + i;
     for (; i < size; i++)
-        out[i] = rows[i];
+        rows[left++] = rows[i];
+    return left;
 }
 
 /* Of rows of n elements KD_WIDE are computed at once; the last ones overlap those before them. */
@@ -1078,14 +1086,17 @@ void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t cou
 {
     enum { lanes = 8 };
     const int far = count > KD_FAR / 25;
-    double rows[25 * lanes];
+    double rows[25 * lanes + 8] KD_LINES, *next = out;
+    int held = 0;
     for (size_t first = 0; first < count; first += lanes) {
         const int some = count - first < lanes ? (int)(count - first) : lanes;
-        double *to = far ? rows : out + first * 25;
+        double *to = far ? rows + held : out + first * 25;
         kd_mass_matrix_block(q + first * 5, to, some);
         if (far)
-            kd_past_caches(rows, some * 25, out + first * 25);
+            held = kd_past_caches(rows, held + some * 25, &next);
     }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
     KD_ARRIVED;
 }
 #endif
@@ -1263,15 +1274,18 @@ int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, siz
 {
     enum { lanes = 8 };
     const int far = count > KD_FAR / 25;
-    double rows[25 * lanes];
+    double rows[25 * lanes + 8] KD_LINES, *next = out;
+    int held = 0;
     int joint = 0;
     for (size_t first = 0; first < count && !joint; first += lanes) {
         const int some = count - first < lanes ? (int)(count - first) : lanes;
-        double *to = far ? rows : out + first * 25;
+        double *to = far ? rows + held : out + first * 25;
         joint = kd_inverse_mass_matrix_block(q + first * 5, to, some);
         if (far)
-            kd_past_caches(rows, some * 25, out + first * 25);
+            held = kd_past_caches(rows, held + some * 25, &next);
     }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
     KD_ARRIVED;
     return joint;
 }
@@ -1986,14 +2000,17 @@ void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const 
 {
     enum { lanes = 8 };
     const int far = count > KD_FAR / 50;
-    double rows[50 * lanes];
+    double rows[50 * lanes + 8] KD_LINES, *next = out;
+    int held = 0;
     for (size_t first = 0; first < count; first += lanes) {
         const int some = count - first < lanes ? (int)(count - first) : lanes;
-        double *to = far ? rows : out + first * 50;
+        double *to = far ? rows + held : out + first * 50;
         kd_inverse_dynamics_derivatives_block(q + first * 5, qd + first * 5, qdd + first * 5, to, some);
         if (far)
-            kd_past_caches(rows, some * 50, out + first * 50);
+            held = kd_past_caches(rows, held + some * 50, &next);
     }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
     KD_ARRIVED;
 }
 #endif
@@ -2658,15 +2675,18 @@ int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const d
 {
     enum { lanes = 8 };
     const int far = count > KD_FAR / 75;
-    double rows[75 * lanes];
+    double rows[75 * lanes + 8] KD_LINES, *next = out;
+    int held = 0;
     int joint = 0;
     for (size_t first = 0; first < count && !joint; first += lanes) {
         const int some = count - first < lanes ? (int)(count - first) : lanes;
-        double *to = far ? rows : out + first * 75;
+        double *to = far ? rows + held : out + first * 75;
         joint = kd_forward_dynamics_derivatives_block(q + first * 5, qd + first * 5, tau + first * 5, to, some);
         if (far)
-            kd_past_caches(rows, some * 75, out + first * 75);
+            held = kd_past_caches(rows, held + some * 75, &next);
     }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
     KD_ARRIVED;
     return joint;
 }
@@ -6473,8 +6493,18 @@ void manipulator_5dof_regressor(const double *prepared, const double *q, const d
 #ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    for (size_t k = 0; k < count; k++)
-        manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 250);
+    const int far = count > KD_FAR / 250;
+    double rows[2000 + 8] KD_LINES, *next = out;
+    int held = 0;
+    for (size_t k = 0; k < count; k++) {
+        manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, far ? rows + held : out + k * 250);
+        held += far ? 250 : 0;
+        if (held > 2000 - 250) /* what was just stored is slow to load */
+            held = kd_past_caches(rows, held, &next);
+    }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
+    KD_ARRIVED;
 }
 #endif
 #endif

@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '0bf301bfdaa4ed7e08af03aaaa8462140774d0bfbeb56543eca97842dc414a66',
+ 'c_sha256': '2ba82ee8254c31ddca9d5f4e913f30343484b5b222cd5f8fd1fc44546463b5e6',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2762,4 +2762,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "422d88e8c093c1be7a629fc76db016cded17b8840f054eb0fcf0e3a095d2c9fe"
+CONTENT_SHA256 = "ff349d89ef2cd6249c721c1278a4f62ab96980144996c8cdf55a44e9d293dc8d"

@@ -279,34 +279,32 @@ def test_generation_costs_some_times_what_python_takes_to_read_the_result() -> N
 
 @pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 @pytest.mark.parametrize("offset", [0, 1])  # the results' place in a line of the caches
-def test_results_of_many_states_that_go_past_the_caches_are_those_of_one(tmp_path: Path, offset: int) -> None:
+@pytest.mark.parametrize(("function", "size"), [("mass_matrix", 25), ("regressor", 250)])
+def test_results_of_many_states_that_go_past_the_caches_are_those_of_one(
+    tmp_path: Path, function: str, size: int, offset: int
+) -> None:
     derived = derive(serial_chain(load_robot(REFERENCE)))
     source = write_module(derived, "arm", tmp_path)[2]
-    others = [f.name for f in derived.equations.functions if f.name != "mass_matrix"]
-    without = [f"-DKD_WITHOUT_{name}" for name in ["parameters", *others]]
-    command = [
-        C_COMPILER,
-        "-O2",
-        "-march=native",
-        "-shared",
-        "-fPIC",
-        *without,
-        source,
-        "-o",
-        tmp_path / "arm.so",
-        "-lm",
-    ]
-    subprocess.run(command, check=True)
+    others = [f.name for f in derived.equations.functions if f.name != function]
+    without = [f"-DKD_WITHOUT_{name}" for name in others]
+    command = [C_COMPILER, "-O2", "-march=native", "-shared", "-fPIC", *without, source]
+    subprocess.run([*command, "-o", tmp_path / "arm.so", "-lm"], check=True)
     library = ctypes.CDLL(str(tmp_path / "arm.so"))
-    count = 2_000_000 // 25 + 9  # beyond KD_FAR, and no whole number of blocks
-    q = np.random.default_rng(3).uniform(-3.0, 3.0, (count, 5))
-    room, one = np.full(count * 25 + offset + 1, np.nan), np.empty(25)
-    library.arm_mass_matrix_batch(
-        ctypes.c_void_p(q.ctypes.data), ctypes.c_void_p(room[offset:].ctypes.data), ctypes.c_size_t(count)
-    )
+    count = 2_000_000 // size + 9  # beyond KD_FAR, and no whole number of blocks
+    parameters, prepared = np.empty(1000), np.empty(1000)
+    library.arm_default_parameters(_pointer(parameters))
+    library.arm_prepare(_pointer(parameters), _pointer(prepared))
+    inputs = np.random.default_rng(3).uniform(-3.0, 3.0, (3, count, 5))
+    before, states = ([], inputs[:1]) if function == "mass_matrix" else ([_pointer(prepared)], inputs)
+    room, one = np.full(count * size + offset + 1, np.nan), np.empty(size)
+    many = getattr(library, f"arm_{function}_batch")
+    many(*before, *map(_pointer, states), _pointer(room[offset:]), ctypes.c_size_t(count))
     for k in (0, 1, 7, 8, count // 2, count - 9, count - 1):
-        library.arm_mass_matrix(ctypes.c_void_p(q[k].ctypes.data), ctypes.c_void_p(one.ctypes.data))
-        assert np.allclose(
-            room[offset + 25 * k :][:25], one, rtol=1e-13, atol=1e-15
-        )  # contraction may differ
+        getattr(library, f"arm_{function}")(*before, *map(_pointer, states[:, k]), _pointer(one))
+        found = room[offset + size * k :][:size]
+        assert np.allclose(found, one, rtol=1e-13, atol=1e-15)  # contraction may differ
     assert np.isnan(room).sum() == offset + 1
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

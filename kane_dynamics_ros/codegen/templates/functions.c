@@ -76,18 +76,21 @@ $batch_head
 {
     enum { lanes = $side_by_side };
     const int far = count > KD_FAR / $size; //? wide
-    double rows[$size * lanes]; //? wide
+    double rows[$size * lanes + 8] KD_LINES, *next = out; //? wide
+    int held = 0; //? wide
     int joint = 0; //? singular
     for (size_t first = 0; first < count; first += lanes) { //! singular
     for (size_t first = 0; first < count && !joint; first += lanes) { //? singular
         const int some = count - first < lanes ? (int)(count - first) : lanes;
         double *to = out + first * $size; //! wide
-        double *to = far ? rows : out + first * $size; //? wide
+        double *to = far ? rows + held : out + first * $size; //? wide
         kd_${name}_block($at_first, to, some); //! singular
         joint = kd_${name}_block($at_first, to, some); //? singular
         if (far) //? wide
-            kd_past_caches(rows, some * $size, out + first * $size); //? wide
+            held = kd_past_caches(rows, held + some * $size, &next); //? wide
     }
+    for (int i = 0; i < held; i++) //? wide
+        next[i] = rows[i]; //? wide
     KD_ARRIVED; //? wide
     return joint; //? singular
 }
@@ -101,6 +104,23 @@ $batch_head
     for (size_t k = 0; k < count && !joint; k++) //? singular
         joint = ${prefix}_$name($at_state, out + k * $size); //? singular
     return joint; //? singular
+}
+
+//# long_states_one_by_one
+$batch_head
+{
+    const int far = count > KD_FAR / $size;
+    double rows[$room + 8] KD_LINES, *next = out;
+    int held = 0;
+    for (size_t k = 0; k < count; k++) {
+        ${prefix}_$name($at_state, far ? rows + held : out + k * $size);
+        held += far ? $size : 0;
+        if (held > $room - $size) /* what was just stored is slow to load */
+            held = kd_past_caches(rows, held, &next);
+    }
+    for (int i = 0; i < held; i++)
+        next[i] = rows[i];
+    KD_ARRIVED;
 }
 
 //# defaults

@@ -35,9 +35,11 @@ $functions
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline, unused))
 #define KD_APART __attribute__((noinline))
+#define KD_LINES __attribute__((aligned(64)))
 #else
 #define KD_ALWAYS
 #define KD_APART
+#define KD_LINES
 #endif
 
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
@@ -137,31 +139,37 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 
 /* Results of many states that together are larger than caches, in numbers: they go past them, which spares the
    memory that it is read before it is written. */
-#define KD_FAR 2000000u
 #if KD_VECTORS && defined(__AVX__)
+#define KD_FAR 2000000u
 #define KD_ARRIVED __builtin_ia32_sfence() /* before other threads are told */
 #else
+#define KD_FAR SIZE_MAX
 #define KD_ARRIVED (void)0
 #endif
 
-static inline void kd_past_caches(const double *rows, const int size, double *out)
+/* Moves rows to *out, which moves on, and what does not fill a cache line to the start of rows: how much that is.
+   A line of which a part goes through the caches would take as long as several. */
+static inline int kd_past_caches(double *rows, const int size, double **out)
 {
-    int i = 0;
+    double *to = *out;
+    int i = 0, left = 0;
 #if KD_VECTORS && defined(__AVX__)
-    for (; i < size && ((uintptr_t)(out + i) & 31); i++)
-        out[i] = rows[i];
-    for (; i + 4 <= size; i += 4) {
+    for (; i < size && ((uintptr_t)(to + i) & 63); i++)
+        to[i] = rows[i];
+    for (const int whole = i + (size - i) / 8 * 8; i < whole; i += 4) {
         kd_double_4 four;
         memcpy(&four, rows + i, sizeof four);
 #if defined(__clang__)
-        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(out + i));
+        __builtin_nontemporal_store(four, (kd_double_4 *)(void *)(to + i));
 #else
-        __builtin_ia32_movntpd256(out + i, four);
+        __builtin_ia32_movntpd256(to + i, four);
 #endif
     }
 #endif
+    *out = to + i;
     for (; i < size; i++)
-        out[i] = rows[i];
+        rows[left++] = rows[i];
+    return left;
 }
 
 //# linear_algebra
