@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
+from kane_dynamics_ros.description import Chain, Joint, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import XACRO_SECONDS
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+FINGER = 2  # moving joints that a finger has at most
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 COLOURS = {"bold": "1", "error": "1;31", "warning": "33", "info": "34"}
 
@@ -203,6 +204,47 @@ def chain_of(arguments: argparse.Namespace, robot: Robot | None = None) -> Chain
         lock=dict(arguments.lock),
         strict=getattr(arguments, "strict", False),
     )
+
+
+def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
+    """The chain up to a gripper at its end, which no arm's controller moves along, and a note on that.
+
+    A gripper is where several joints leave one rigid body, each with at most ``FINGER`` moving joints.
+    """
+    below: dict[str, list[Joint]] = {}
+    for joint in robot.joints:
+        below.setdefault(joint.parent, []).append(joint)
+
+    def moving(joint: Joint) -> int:
+        return (joint.kind != "fixed") + sum(moving(each) for each in below.get(joint.child, ()))
+
+    def leaving(link: str) -> list[Joint]:
+        found = []
+        for joint in below.get(link, ()):
+            found += leaving(joint.child) if joint.kind == "fixed" else [joint]
+        return found
+
+    above = {joint.child: joint for joint in robot.joints}
+    joints = {joint.name: joint for joint in robot.joints}
+    for name in chain.coordinates[1:]:
+        link = joints[name].parent
+        while link in above and above[link].kind == "fixed":
+            link = above[link].parent
+        fingers = leaving(link)
+        if len(fingers) > 1 and all(moving(finger) <= FINGER for finger in fingers):
+            tip = joints[name].parent
+            named = ", ".join(finger.name for finger in fingers)
+            note = f"tip {tip!r} was chosen: {named} are a gripper; --tip chooses another"
+            return serial_chain(robot, tip, lock=dict(chain.locked), root=chain.root), [note]
+    return chain, []
+
+
+def gripper_lines(arguments: argparse.Namespace, chain: Chain) -> list[str]:
+    """Which tip leaves the gripper out, where the chain without ``--tip`` ends in one."""
+    if arguments.tip is not None:
+        return []
+    arm, notes = without_gripper(robot_of(arguments), chain)
+    return [f"it ends in a gripper, which --tip {arm.tip} leaves out, as excite does"] if notes else []
 
 
 def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:

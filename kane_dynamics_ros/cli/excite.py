@@ -18,14 +18,13 @@ from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
+from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification import excitation
 from kane_dynamics_ros.identification.excitation import Arm, Excitation, GuardedPoints, excite
 from kane_dynamics_ros.identification.link_boxes import box_corners, link_boxes
 from kane_dynamics_ros.pages import svg
 
-FINGER = 2  # moving joints that a finger has at most
 NOT_GOOD = 1  # exit code
 
 
@@ -70,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     chain = cli.chain_of(arguments, robot)
     notes: list[str] = []
     if arguments.tip is None:
-        chain, notes = without_gripper(robot, chain)
+        chain, notes = cli.without_gripper(robot, chain)
     if arguments.part > 1.0:
         message = f"--part {arguments.part:g}: give the part of all limits to use, above 0 and at most 1"
         raise cli.ArgumentError(message, "part", found=arguments.part)
@@ -98,39 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     print(f"see it: {cli.view_command(arguments, chain.tip if notes else None)}")
     return 0 if good else NOT_GOOD
-
-
-def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
-    """The chain up to a gripper at its end, which no arm's controller moves along, and a note on that.
-
-    A gripper is where several joints leave one rigid body, each with at most ``FINGER`` moving joints.
-    """
-    below: dict[str, list[Joint]] = {}
-    for joint in robot.joints:
-        below.setdefault(joint.parent, []).append(joint)
-
-    def moving(joint: Joint) -> int:
-        return (joint.kind != "fixed") + sum(moving(each) for each in below.get(joint.child, ()))
-
-    def leaving(link: str) -> list[Joint]:
-        found = []
-        for joint in below.get(link, ()):
-            found += leaving(joint.child) if joint.kind == "fixed" else [joint]
-        return found
-
-    above = {joint.child: joint for joint in robot.joints}
-    joints = {joint.name: joint for joint in robot.joints}
-    for name in chain.coordinates[1:]:
-        link = joints[name].parent
-        while link in above and above[link].kind == "fixed":
-            link = above[link].parent
-        fingers = leaving(link)
-        if len(fingers) > 1 and all(moving(finger) <= FINGER for finger in fingers):
-            tip = joints[name].parent
-            named = ", ".join(finger.name for finger in fingers)
-            note = f"tip {tip!r} was chosen: {named} are a gripper; --tip chooses another"
-            return serial_chain(robot, tip, lock=dict(chain.locked), root=chain.root), [note]
-    return chain, []
 
 
 def floor_points(arguments: argparse.Namespace, chain: Chain, gravity: Array) -> GuardedPoints | None:

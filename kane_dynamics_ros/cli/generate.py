@@ -82,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines = [
             *warning_lines(chain),
             f"joints (root to tip): {', '.join(chain.coordinates)}",
+            *([] if arguments.loops else cli.gripper_lines(arguments, chain)),
             *([] if closed is None else follower_lines(closed)),
             f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
             *(

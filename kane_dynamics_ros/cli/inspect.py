@@ -173,6 +173,7 @@ def joint_lines(chain: Chain) -> list[str]:
     rows: list[Sequence[str]] = [(*head, "friction", "rotor inertia")]
     for joint in chain.joints:
         limits = joint.limits
+        bounds = known(limits.lower), known(limits.upper)
         rows.append(
             (
                 repr(joint.name),
@@ -180,7 +181,7 @@ def joint_lines(chain: Chain) -> list[str]:
                 joint.kind,
                 vector(joint.axis),
                 vector(joint.p_PoJo_P),
-                f"{known(limits.lower)} .. {known(limits.upper)}",
+                "none" if bounds == ("?", "?") else " .. ".join(bounds),
                 *map(known, (limits.velocity, limits.effort)),
                 *map(known, (joint.damping, joint.friction, joint.rotor_inertia)),
             )

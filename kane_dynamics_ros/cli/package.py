@@ -34,7 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     lines = [
         *warning_lines(chain),
         f"joints (root to tip): {', '.join(chain.coordinates)}",
-        f"package {name}, {len(files)} files: {arguments.output / name}",
+        *cli.gripper_lines(arguments, chain),
+        f"package {name}, {len(files)} files: {arguments.output / name}; its README.md says what comes next",
     ]
     print("\n".join(lines))
     return 0

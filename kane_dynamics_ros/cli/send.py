@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     read_trajectory(file)  # a bad file is told before anything is waited for
     if not can_import("rclpy"):
         raise ros_missing("send")
-    print(f"the same without an answer: {pub_command(file, space)}", flush=True)
+    if shutil.which("ros2"):
+        print(f"the same without an answer: {pub_command(file, space)}", flush=True)
     words = [str(file), "--timeout", f"{arguments.timeout:g}", "--namespace", space]
     command = module_command("kane_dynamics_ros.nodes.trajectory_sender", *words, quietly=True, bound=True)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:

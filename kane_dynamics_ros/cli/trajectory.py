@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
             states = motion[1:3]  # cubics join them
         request = request_after(lead, model.joint_names, motion.times, states)
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
-    print("\n".join(table(model, motion)))
+    print("\n".join([*cli.gripper_lines(arguments, chain), *table(model, motion)]))
     seconds = lead + motion.times[-1]
     print(
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {seconds:.1f} s, of which "

@@ -9,13 +9,23 @@ import os
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 from types import FrameType
+
+PARAMETERS = {  # the file that declares each node's, in the package
+    "feedforward_node": "runtime/node_parameters.yaml",
+    "simulated_hardware_node": "nodes/hardware/parameters.yaml",
+    "trajectory_recorder_node": "nodes/trajectory_recorder.yaml",
+}
 
 
 def run(name: str) -> int:
     """The process of the node in the module of that name; its exit code, 2 where a package is missing."""
     for number in (signal.SIGINT, signal.SIGTERM):  # until the node handles them itself
         signal.signal(number, _end)
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print("\n".join(help_lines(name)))
+        return 0
     try:
         module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
     except ImportError as error:
@@ -27,6 +37,22 @@ def run(name: str) -> int:
         print(f"error: {missing}", file=sys.stderr)
         return 2
     return int(module.main())
+
+
+def help_lines(name: str) -> list[str]:
+    """How a node is started, and its parameters: default, unit, meaning."""
+    from kane_dynamics_ros.runtime.node_parameters import declarations
+
+    file = Path(__file__).parents[1] / PARAMETERS[name]
+    return [
+        f"usage: {name} --ros-args [-p NAME:=VALUE ...] [--params-file FILE] [-r __ns:=/NAMESPACE]",
+        "",
+        "a ROS 2 node, which runs until Ctrl-C; its parameters:",
+        *(
+            f"  {each.name} ({each.default!r}{each.unit and ' ' + each.unit}): {each.description}"
+            for each in declarations(file)
+        ),
+    ]
 
 
 def _end(number: int, frame: FrameType | None) -> None:

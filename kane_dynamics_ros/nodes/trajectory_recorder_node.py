@@ -72,6 +72,7 @@ QUEUE_DEPTH = 10_000  # messages that may wait to be written
 DISCOVERY_GRACE = 3.0  # [s] for the robot's states to come before a description is published
 DESCRIPTION_GRACE = 1.0  # [s] for a description to come after them
 NODE_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"  # ROS's name for the node of a publisher just discovered
+TELL_PERIOD = 10.0  # [s] between words on how far the recording is
 DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
 
 PARAMETERS = declarations(Path(__file__).with_name("trajectory_recorder.yaml"))
@@ -145,15 +146,25 @@ class Recorder:
                 self._spin_until(lambda: bool(run.outcome), self._timeout)
         duration_ns = nanoseconds_of(trajectory.points[-1].time_from_start) if trajectory.points else 0
         run.begin(start_ns, duration_ns, round(self._options["settle_time"] * SECOND_NS))
-        count = self._node.count_publishers
-        self._spin_until(
-            lambda: run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
-        )
+        count, log = self._node.count_publishers, self._node.get_logger()
+        told = time.monotonic()
+
+        def over() -> bool:
+            nonlocal told
+            if time.monotonic() - told > TELL_PERIOD:
+                told = time.monotonic()
+                log.info(
+                    f"recorded {max(run.states.newest_ns - start_ns, 0) / SECOND_NS:.1f} s of the motion's "
+                    f"{duration_ns / SECOND_NS:.1f} s"
+                )
+            return run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
+
+        self._spin_until(over)
         if run.failed:
             self._spin_until(lambda: False, STATUS_GRACE)
         run.judge()
         outcome = "the controller says finished" if run.finished else "the controller says nothing of it"
-        self._node.get_logger().info(
+        log.info(
             f"the whole motion of {duration_ns / SECOND_NS:.3f} s is in the bag {self.bag.path}: "
             f"{self.bag.written} messages; {outcome}"
         )

@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.loop import NO_STATE_YET
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -31,6 +32,7 @@ from kane_dynamics_ros.nodes.process import StopRequest
 STATUS = "feedforward_node/trajectory_status"
 GRACE = 2.0  # [s] for a controller to be discovered as one that tells, and without it before it has gone
 PERIOD = 0.05  # [s] between looks
+AGAIN = 0.5  # [s] between attempts while the controller waits for the robot's first states
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -52,6 +54,8 @@ class TrajectorySender:
     def run(self, timeout: float) -> int:
         """Send and follow; the exit code. ``timeout`` [s] is for the subscriber and its first answer.
 
+        A controller that has just been started refuses until joint states come: it is asked again.
+
         Raises ``SendError``.
         """
         topic = self._publisher.topic_name
@@ -68,10 +72,15 @@ class TrajectorySender:
             print(f"sent on {topic}; its subscriber does not tell on {STATUS} what becomes of it")
             return 0
         print(f"sent on {topic}", flush=True)
+        end = time.monotonic() + timeout
         answered = self._until(lambda: bool(self._news), timeout)
         while answered:
             while self._news:
                 news = self._news.popleft()
+                if news["reason"].startswith(NO_STATE_YET) and time.monotonic() < end:
+                    self._until(lambda: False, AGAIN)
+                    self._publisher.publish(self._message)
+                    continue
                 print(f"{news['state']}: {news['reason']}", flush=True)
                 if news["state"] != "accepted":
                     return 0 if news["state"] == "finished" else 1

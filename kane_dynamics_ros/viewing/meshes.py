@@ -30,6 +30,7 @@ from kane_dynamics_ros.viewing.mesh_files import (
 )
 
 PACKAGE = "package://"
+NAMED = 3  # files that are not shown, of each reason
 MOST_TRIANGLES = 200_000  # of a page
 LARGEST_MESHES = 2**29  # [bytes] of all files of a robot
 SMALLEST = 1e-30  # [m] of a side; below it single precision ends
@@ -114,7 +115,7 @@ def load_meshes(urdf: str, folder: Path, *, anywhere: bool = False, packages: Se
         before = sum(in_file[name] for name in simplified)
         note = f"{which} simplified: {before:,} triangles are shown as {sum(simplified.values()):,}"
     warnings = [
-        f"{'mesh' if len(names) == 1 else 'meshes'} not shown: {listed(names)}: {reason}"
+        f"{'mesh' if len(names) == 1 else 'meshes'} not shown: {listed(names, NAMED)}: {reason}"
         for reason, names in refused.items()
     ]
     return Meshes(shown, warnings, note)

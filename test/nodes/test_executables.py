@@ -3,8 +3,12 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
+
+from kane_dynamics_ros.nodes import executables
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -40,3 +44,13 @@ def test_a_missing_package_is_said_in_one_line(package, remedy):
     assert run.stderr.count("\n") == 1
     assert package in run.stderr
     assert remedy in run.stderr
+
+
+@pytest.mark.parametrize("node", executables.PARAMETERS)
+def test_help_names_every_parameter_and_starts_nothing(node):
+    code = f"import sys; from kane_dynamics_ros.nodes.executables import {node} as main; sys.exit(main())"
+    run = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
+    file = Path(executables.__file__).parents[1] / executables.PARAMETERS[node]
+    names = [line.split(" (")[0].strip() for line in run.stdout.splitlines() if line.startswith("  ")]
+    assert names == list(yaml.safe_load(file.read_text()))

@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.feedforward.condition import Condition
+from kane_dynamics_ros.control.law import WeakDamping, damping_ratio
+from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, remedy
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.runtime import load_model
 
@@ -74,3 +75,10 @@ def test_positions_in_degrees_are_told_with_joint_value_and_limits():
 
 def test_positions_within_the_limits_are_not_worth_a_word():
     assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []
+
+
+def test_the_advice_for_weak_damping_helps():
+    """Gains of 12.3 1/s^2 and 1.23 1/s are not too high for 1 kHz: they lack damping."""
+    assert remedy(WeakDamping(0, 12.3, 1.23, 0.17), 1000.0) == "damp more: kd 5.7 times as large"
+    assert damping_ratio(12.3, 5.7 * 1.23, 1e-3) > 2 * LEAST_DAMPING
+    assert remedy(WeakDamping(0, 1e6, 2e3, -0.1), 1000.0).startswith("raise the rate, or lower them to ")

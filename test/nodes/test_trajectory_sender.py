@@ -1,5 +1,6 @@
 """``kane_dynamics send``: waits for the subscriber, tells what becomes of the trajectory, with exit codes."""
 
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.cli.send import pub_command
+from kane_dynamics_ros.control.loop import NO_STATE_YET
 from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS
 from kane_dynamics_ros.nodes.trajectory_sender import STATUS
 
@@ -71,8 +73,10 @@ def send(*words):
 
 
 def test_a_trajectory_that_is_finished_ends_with_0_and_others_reports_are_not_taken_for_ours(
-    controller, file
+    controller, file, tmp_path, monkeypatch
 ):
+    (tmp_path / "ros2").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     answers = [("", "accepted", "takes 2.000 s"), ("another", "dropped", "no"), ("", "finished", "reached")]
     received = controller(answers)
     done = send(file)
@@ -86,6 +90,26 @@ def test_a_trajectory_that_is_finished_ends_with_0_and_others_reports_are_not_ta
     (message,) = received
     assert list(message.joint_names) == ["a", "b"]
     assert list(message.points[0].positions) == [0.5, -1.0]
+
+
+def test_a_controller_that_waits_for_states_is_asked_again(controller, file):
+    class Answers(list):
+        """Refusals until the second trajectory, or always."""
+
+        ready = 2
+
+        def __iter__(self):
+            good = len(received) >= self.ready
+            yield ("", "finished", "reached") if good else ("", "refused", f"{NO_STATE_YET}; again")
+
+    answers = Answers([None])
+    received = controller(answers)
+    done = send(file)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "finished: reached")
+    assert len(received) == 2
+    answers.ready = math.inf
+    refused = send(file, "--timeout", "3")
+    assert (refused.returncode, refused.stdout.splitlines()[-1]) == (1, f"refused: {NO_STATE_YET}; again")
 
 
 @pytest.mark.parametrize("state", ["refused", "dropped"])

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from kane_dynamics_ros.control import states
-from kane_dynamics_ros.control.law import DELAY, critical_gains, too_stiff
+from kane_dynamics_ros.control.law import DELAY, WeakDamping, critical_gains, too_stiff
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
@@ -102,13 +102,11 @@ class Condition:
         self._judged = settings
         found = too_stiff(settings.law, controller.reader.q, 1.0 / rate, LEAST_DAMPING)
         if found is not None:
-            best_kp, best_kd = critical_gains(1.0 / rate, LEAST_DAMPING)
             self._logger.warning(
                 f"at the measured {rate:.0f} Hz, with {DELAY} periods of delay, the gains of joint "
                 f"{controller.model.joint_names[found.joint]} ({found.kp:.3g} 1/s^2 and {found.kd:.3g} 1/s) "
                 f"give a damping ratio of {found.damping:.2f}"
-                f"{', which is unstable' if found.damping < 0.0 else ''}; raise the rate, or lower them to "
-                f"{best_kp:.3g} and {best_kd:.3g}"
+                f"{', which is unstable' if found.damping < 0.0 else ''}; {remedy(found, rate)}"
             )
 
     # /diagnostics
@@ -172,6 +170,14 @@ class Condition:
         if self._node.count_publishers(self._commands) > 1:
             names = [_name(info) for info in self._node.get_publishers_info_by_topic(self._commands)]
             yield f"commands on {self._commands} come from {', '.join(sorted(names))}; only one may send them"
+
+
+def remedy(found: WeakDamping, rate: float) -> str:
+    """What helps gains that damp too little at ``rate`` [Hz]: they are too high for it, or kd is too low."""
+    best_kp, best_kd = critical_gains(1.0 / rate, LEAST_DAMPING)
+    if found.kd and found.kp <= best_kp and found.kd <= best_kd:
+        return f"damp more: kd {2.0 * math.sqrt(found.kp) / found.kd:.2g} times as large"
+    return f"raise the rate, or lower them to {best_kp:.3g} and {best_kd:.3g}"
 
 
 def _name(info: Any) -> str:
