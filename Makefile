@@ -16,12 +16,13 @@ help:  ## what there is to make
 venv: $(VENV)/installed  ## the environment in .venv: the package (editable), ROS 2 Kilted, the test tools
 
 $(VENV)/installed: $(VENV)/runs
-	$(BIN)/python -m pip install --editable '.[ros,test,docs]'
+	$(BIN)/python -m pip install --quiet --editable '.[ros,test,docs]'
 	touch $@
 
 $(VENV)/runs: $(BUILD_FILES)
+	@echo "installing into $(VENV), which takes some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --editable '.[ros,bags,view]'
+	$(BIN)/python -m pip install --quiet --editable '.[ros,bags,view]'
 	touch $@
 
 demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag

@@ -136,7 +136,7 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest, part: flo
         f"joints (root to tip): {', '.join(chain.coordinates)}",
         f"condition of the base regressor, columns of unit length: {found.condition:.3g} "
         f"({len(found.singular)} base parameters; a random motion: {found.start_condition:.3g})",
-        f"largest use of {100 * part:g} % of the limits: {used}{floor}",
+        f"largest use of the allowed {100 * part:g} % of the limits: {used}{floor}",
         f"{len(request.points)} points, {last:.1f} s, of which {lead:.1f} s lead to the start",
     ]
 

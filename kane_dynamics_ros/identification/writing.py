@@ -271,7 +271,11 @@ def lines(result: Result) -> Iterator[str]:
         yield f"drive gains, N m or N a recorded unit: {gains}"
     hidden = [f"{body} ({', '.join(names)})" for body, names in result.hidden]
     if hidden:
-        yield f"not identifiable from this motion, left near the URDF: {'; '.join(hidden)}"
+        yield (
+            f"efforts depend on {len(certainty.base)} combinations of the bodies' parameters "
+            "(base_parameters in identified.json); of the parameters themselves, left near the URDF: "
+            f"{'; '.join(hidden)}"
+        )
     others = ", ".join(f"{100 * part:.3g} % below {cutoff:.3g} Hz" for cutoff, part in judged.bands)
     yield from verdict_lines(
         result, [f"at half and twice the cut-off, on the last of those data: {others}"] if others else []
