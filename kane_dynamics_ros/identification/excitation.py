@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
@@ -112,6 +113,10 @@ class GuardedPoints:
     up: Array
     height: float
     floor: float = np.inf  # not known: none counts as out of its reach
+
+    def part(self, chosen: NDArray[np.bool_]) -> "GuardedPoints":
+        """Some of the points, by a mask (P,)."""
+        return replace(self, body=self.body[chosen], place=self.place[chosen])
 
 
 def body_points(
@@ -356,8 +361,7 @@ class Arm:
         clear = (height > points.height).astype(float)
         same_body = points.body[:, None] == points.body
         excluded = chosen & (same_body & (clear.T @ clear == 0.0))[:, chosen].any(axis=1)
-        chosen &= ~(excluded & (height.min(axis=0) > points.floor))
-        return replace(points, body=points.body[chosen], place=points.place[chosen])
+        return points.part(chosen & ~(excluded & (height.min(axis=0) > points.floor)))
 
     def kept(self, series: FourierSeries, safe: Array) -> FourierSeries:
         """The series shrunk towards a safe pose until a dense check finds every limit kept.
