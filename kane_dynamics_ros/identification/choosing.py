@@ -174,9 +174,14 @@ def _no_longer_negative(
     """The choice without the term that gives way where a sum is below zero.
 
     Or, where data that were not fitted are clearly better off so, with the sum held at zero: friction that
-    rises from nothing at rest comes out as less than nothing to one side.
+    rises from nothing at rest comes out as less than nothing to one side. The URDF's friction stays where
+    data tell it less well than to its own size, other kinds left aside.
     """
-    fewer = without(choice, joint, family, 0.0)
+    plain = choice._replace(active=choice.active & PLAINEST, held=frozenset())
+    part = fitting.reduced(problem, plain, problem.equations(problem.whole), weight)
+    at = part.used == problem.place(joint)[problem.free + family]
+    vague = (problem.pull[joint, family] * np.diag(np.linalg.inv(part.H))[at] > 1.0).any()
+    fewer = without(choice, joint, family, None if vague else 0.0)
     active, origin = (each[joint][LIMITS[row] != 0.0] for each in (choice.active, choice.origin))
     if active.sum() < 2 or origin[~active].any():
         return fewer

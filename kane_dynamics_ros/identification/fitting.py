@@ -181,6 +181,12 @@ class Problem:
         """The joints' own terms among the unknowns, (n, families)."""
         return x[self.free :].reshape(-1, len(FAMILIES))
 
+    @cached_property
+    def pull(self) -> Array:
+        """How firmly the URDF's friction holds what data cannot tell: known to its own size."""
+        size = np.where([family in PLAIN[1:] for family in FAMILIES], self.nominal.terms, 0.0)
+        return np.asarray(1.0 / np.where(size > 0.0, size, np.inf) ** 2)
+
     def place(self, joint: int) -> NDArray[np.intp]:
         """Where the unknowns of a joint's row lie, the last of them being its target's."""
         own = self.free + len(FAMILIES) * joint
@@ -433,8 +439,9 @@ def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
         at = [problem.free + f for f in pair]
         H, g = G[np.ix_(at, at)], G[at] @ own
         size = np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = np.linalg.cholesky(H / size / size[:, None] + RIDGE * np.eye(2))
-        right = g / size + RIDGE * problem.nominal.terms[j, pair] * size
+        ridge = RIDGE + problem.pull[j, pair] / size**2
+        root = np.linalg.cholesky(H / size / size[:, None] + np.diag(ridge))
+        right = g / size + ridge * problem.nominal.terms[j, pair] * size
         found[j, pair] = lsq_linear(root.T, np.linalg.solve(root, right), (0.0, np.inf)).x / size
     return found
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification.fitting import ROTOR, Choice, Problem, Stage, reduced
+from kane_dynamics_ros.identification.fitting import PLAIN, ROTOR, Choice, Problem, Stage, reduced
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, Guess, Regression, row_step
 from kane_dynamics_ros.replay.correlation import bartlett
 from kane_dynamics_ros.replay.messages import Mask
@@ -354,7 +354,7 @@ class Covariance(NamedTuple):
 
 
 def covariance_of(
-    problem: Problem, choice: Choice, x: Array, weight: float, scores: Array, independent: float, each: float
+    problem: Problem, choice: Choice, x: Array, weight: float, scores: Array, stage: Stage
 ) -> Covariance:
     """Covariance by noise, H^-1 S H^-1, and by what the pull of the URDF hides.
 
@@ -364,20 +364,26 @@ def covariance_of(
     fitted; or A times the samples that are worth one, ``each``, which is less noisy, but blind to residuals
     that grow with the motion. The pull moves the estimate by about b = lambda H^-1 y; what it keeps from
     moving at all is as uncertain as the URDF, s^2: 1/lambda, or what the estimate has moved for each
-    direction that data decide, whichever is more. ``independent``: residuals.
+    direction that data decide, whichever is more. Friction that was left out is as uncertain as it is large
+    in the URDF.
     """
-    E = problem.equations(problem.whole)
-    part = reduced(problem, choice, E, weight)
+    each, E = stage.memory.each, problem.equations(problem.whole)
+    plain = [family in PLAIN for family in FAMILIES]  # what was left out is not known: others stand for it
+    allowed = choice.active | stage.choice.active & plain
+    own = np.append(np.zeros(problem.free), np.where(choice.active, 0.0, each * problem.pull))
+    part = reduced(problem, choice._replace(active=allowed), E + np.diag(np.append(own, 0.0)), weight)
     used = part.used
     A = E[np.ix_(used, used)]
     inverse = np.linalg.inv(part.H)
     decides = np.diag(inverse @ A)
+    independent = stage.samples / each
     enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
     inertial = used < problem.free
     moved = x[: problem.free]
     spread = max(1.0 / weight, float(moved @ moved) / max(float(decides[: problem.free].sum()), 1.0))
     bias = inverse @ np.where(inertial, weight * x[used], 0.0)
-    pull = np.outer(bias, bias) + inverse @ np.diag(np.where(inertial, weight**2 * spread, 0.0)) @ inverse
+    held = np.where(inertial, weight**2 * spread, each * own[used])
+    pull = np.outer(bias, bias) + inverse @ np.diag(held) @ inverse
     matrices = np.zeros((2, problem.size, problem.size))
     for matrix, middle in zip(matrices, (scores[np.ix_(used, used)], A * each), strict=True):
         matrix[np.ix_(used, used)] = enlarged * inverse @ middle @ inverse + pull
@@ -395,9 +401,7 @@ def certainty_of(
 ) -> Certainty:
     """Standard errors of everything, and what they rest on."""
     memory, independent = stage.memory, stage.samples / stage.memory.each
-    rotors = np.arange(len(FAMILIES)) == ROTOR  # that were left out are not known: bodies may stand for them
-    choice = choice._replace(active=choice.active | stage.choice.active & rotors)
-    covariance = covariance_of(problem, choice, x, weight, scores, independent, memory.each)
+    covariance = covariance_of(problem, choice, x, weight, scores, stage)
     by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
     errors = covariance.errors(by_x)
     prior = np.sqrt(covariance.spread * (problem.basis**2).sum(axis=1))

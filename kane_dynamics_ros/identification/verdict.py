@@ -18,7 +18,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.recordings import MotionStore
-from kane_dynamics_ros.identification.regression import LEAVES
+from kane_dynamics_ros.identification.regression import FAMILIES, LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import named
@@ -192,7 +192,7 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     if node < BETTER * identified:  # fewer terms are written than were found
         figures += f", with what is written for the node {node:.3g}"
     limit = limited_by(result, store, model, j)
-    reason = f"; {limit}" if limit else ""
+    reason = "".join(f"; {each}" for each in (limit, *unknown_friction(result, model, j)) if each)
     if result.extent.speeds[j] < STANDS:
         return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
     if max(urdf, node) > WORSE * nominal:  # what goes to the user, by either way
@@ -205,6 +205,17 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     if min(identified, node) > BETTER * nominal:
         return Sentence("no_better", f"{name} is no better than with the URDF: {figures}{reason}")
     return Sentence("better", f"{name}: {figures}{reason}")
+
+
+def unknown_friction(result: Identified, model: DynamicsModel, j: int) -> Iterator[str]:
+    """The friction of a joint that its motion tells too vaguely for its greatest speed."""
+    slides = model.joints[j].kind == "prismatic"
+    unit, speed = "N" if slides else "N m", model.joints[j].velocity or 0.0
+    for family, most, per in (("viscous", speed, " s/m" if slides else " s/rad"), ("coulomb", 1.0, "")):
+        error = float(result.certainty.terms[j, FAMILIES.index(family)])
+        value = result.found.written.node[j, FAMILIES.index(family)]
+        if error * most > VAGUE * result.judged.held.effort[j]:
+            yield f"its {family} friction, {value:.3g} {unit}{per}, is known to ±{error:.2g} only"
 
 
 def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: int) -> str:

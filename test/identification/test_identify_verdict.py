@@ -121,6 +121,24 @@ def test_friction_that_rises_over_other_speeds_than_the_candidates_is_found_to_a
     assert data["residual"]["held_out"]["joints"][0]["identified_rms"] < 1.0
 
 
+def test_viscous_friction_that_the_motion_cannot_tell_stays_as_the_urdf_says_and_is_told(tmp_path):
+    """The second joint moves by 0.03 rad in six reversals: a free fit finds less than nothing."""
+    angle, motion = 0.4 * two_links.times(), two_links.harmonics(2)
+    own = 0.4 + 0.03 * np.sin(angle), 0.012 * np.cos(angle), -0.0048 * np.sin(angle)
+    motion = tuple(np.column_stack([each[:, 0], other]) for each, other in zip(motion, own, strict=True))
+    tau = two_links.rigid(motion) + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
+    tau += 0.05 * np.random.default_rng(2).normal(size=tau.shape)
+    bag = two_links.bag(tmp_path / "bag", motion, tau, noise=0.0)
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path, 0.3, 0.3), bag)
+    assert code == 0
+    assert parameters["friction"]["viscous"][1] == 0.3
+    assert parameters["friction"]["coulomb"][1] == pytest.approx(0.5, abs=0.02)
+    first, second = (each["sentence"] for each in data["verdict"]["joints"])
+    assert "viscous friction" not in first
+    error = float(re.search(r"its viscous friction, 0.3 N m s/rad, is known to ±([\d.]+) only", second)[1])
+    assert 0.2 < error <= 0.3  # the URDF's own uncertainty
+
+
 def truth(motion):
     tau = two_links.rigid(motion)
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
