@@ -183,7 +183,13 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
             f"rest + {thresholds.speed[j]:.3g} |q'| + {thresholds.acceleration[j]:.3g} |q''|; "
             f"right within {low:.2f} to {high:.2f} times that"
         )
-        if share[j] > NOISY * usual:
+        if share[j] >= 1.0:
+            lines.append(
+                f"  warning: joint {name!r}: at rest that is above its effort limit of {limits[j]:.3g} "
+                f"{unit(model, j)}: it never tells a contact; record for longer, at best "
+                f"{1.0 / calibration.rate:.3g} h, or allow more --false-alarms"
+            )
+        elif share[j] > NOISY * usual:
             lines.append(
                 f"  warning: joint {name!r}: at rest that is {100 * share[j]:.0f} % of its effort limit, "
                 f"{share[j] / usual:.0f} times what is usual for this arm: contact in a recording, or effort "
