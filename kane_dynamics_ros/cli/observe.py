@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_units(bag, recording.topic, states.position, model.joints)
             progress.doing("looking for contacts")
             if arguments.calibrate:
-                _require_signals(recording, states.position, states.effort)
+                _require_signals(recording)
                 recordings.append(recording)
             elif arguments.thresholds is not None:
                 settings = read_thresholds(arguments.thresholds, model, beyond)
@@ -119,9 +119,9 @@ def _model_file(thresholds: Path | None, model: DynamicsModel) -> Path | None:
     return thresholds if any(name.partition(".")[0] in OF_THE_MODEL for name in names) else None
 
 
-def _require_signals(recording: Recording, position: Array, effort: Array) -> None:
-    """Raise ``BagError`` ("constant_effort") where position and effort of a joint, (N, n), are constant."""
-    constant = constant_joints(position, effort)
+def _require_signals(recording: Recording) -> None:
+    """Raise ``BagError`` ("constant_effort") where position and effort of a joint are constant."""
+    constant = constant_joints(recording.states.position, recording.states.effort)
     if constant:
         joints = [recording.states.joints[j] for j in constant]
         raise BagError(
@@ -144,10 +144,7 @@ def _contacts(
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
     motion = estimate(recording, arguments.cutoff)
-    position, effort = (
-        np.concatenate([getattr(part, name) for part in motion.compared]) for name in ("q", "effort")
-    )
-    _require_signals(recording, position, effort)
+    _require_signals(recording)
     rate, correct = arguments.false_alarms, not arguments.uncorrected
     silent = silent_joints(recording.states.effort)
     if len(silent) == len(model.joints):
@@ -180,8 +177,7 @@ def _calibrate(
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
     gain = arguments.gain or min(GAIN, GAIN_PER_RATE / max(steps))
     n = len(model.joint_names)
-    zero = np.zeros(n)
-    never = Thresholds(np.full(n, np.inf), zero, zero, zero)
+    never = Thresholds(np.full(n, np.inf), *np.zeros((3, n)))
     settings = _settings(model, beyond, np.full(n, gain), never, arguments.adaptation)
     with Progress() as progress:
         progress.doing("running the observer over the bags", total=len(recordings), unit="bags")

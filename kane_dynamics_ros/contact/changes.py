@@ -52,6 +52,7 @@ class Window(NamedTuple):
 
 MOVING = Window(1.0, 0.25, 1.0)
 SHORTEST = Window(0.3, 0.15, 0.3)  # of a standing arm; the others are twice, four times ... as long
+BESIDE = 0.25  # of their length, at least: so long are the stretches beside them
 
 
 class Change(NamedTuple):
@@ -79,10 +80,10 @@ class Scan:
     threshold: float
     whole: Mask
 
-    def ratios(self, contrasts: Array) -> Array:
-        """Contrasts over their spread (N, n), less what friction hides; 0 below the floor."""
-        left = np.maximum(np.abs(contrasts) - self.hidden, 0.0)
-        return np.where(left > self.floor, np.sign(contrasts) * left / self.spread, 0.0)
+    def ratios(self, contrasts: Array, at: slice | int = slice(None)) -> Array:
+        """Contrasts of the samples ``at`` over their spread, less what friction hides; 0 below the floor."""
+        left = np.maximum(np.abs(contrasts) - self.hidden[at], 0.0)
+        return np.where(left > self.floor, np.sign(contrasts) * left / self.spread[at], 0.0)
 
     def size(self, ratios: Array) -> Array:
         """v over its threshold (N,); 0 where the window does not fit."""
@@ -107,9 +108,10 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
             sizes = np.abs(contrast(residual.external, residual.rate, window)[whole])
             noise = np.quantile(sizes, NOISY_SHARE, axis=0) / NORMAL
             least = np.maximum(SHARE_OF_LIMIT / FLOOR * residual.floor / STEADY, noise)
-            flat, none = np.broadcast_to(least, residual.q.shape), np.zeros((1, n))
+            flat, none = (np.broadcast_to(each, residual.q.shape) for each in (least, 0.0))
             found.append(Scan(window, flat, none, residual.floor, np.eye(n), STEADY, whole))
-            window = window._replace(length=2.0 * window.length)
+            length = 2.0 * window.length  # beside it the mean is of longer than a push, where pushes are many
+            window = window._replace(length=length, beside=max(SHORTEST.beside, BESIDE * length))
         return found
     whole = _whole(residual, MOVING)
     free = whole & residual.free & ~taken
@@ -125,45 +127,56 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
     C = clipped.T @ clipped / len(clipped)
     C[np.diag_indices(n)] += 1e-6 * C.trace() / n + np.finfo(float).tiny
     whitening = np.linalg.inv(C)
-    gap = max(1, round(INDEPENDENT * residual.rate))
-    peaks = clusters(np.where(free, _size(ratios, whitening), np.nan), gap, residual.joins)
-    peaks = peaks[np.isfinite(peaks)]
-    if not len(peaks):
-        return []
-    hours = len(peaks) * gap / residual.rate / 3600.0
-    threshold = float(np.sqrt(fit_tail(peaks**2, hours, TAIL_SHARE, outliers).threshold(rate)))
+    squares = np.where(free, np.square(_size(ratios, whitening)), np.nan)
+    threshold = float(np.sqrt(rare(squares, residual.rate, rate, outliers)))
     hidden = contrast(residual.hidden, residual.rate, MOVING, sign=1.0)
     return [Scan(MOVING, usual, hidden, residual.floor, whitening, threshold, whole)]
+
+
+def rare(values: Array, sampling: float, rate: float, outliers: float) -> float:
+    """What peaks of values (N,), sampled at a rate [Hz], exceed ``rate`` times an hour; NaN does not count.
+
+    ``outliers`` is the share of the peaks that may be contacts. Infinite where there is no peak.
+    """
+    peaks = clusters(values, gap := max(1, round(INDEPENDENT * sampling)))
+    peaks = peaks[np.isfinite(peaks)]
+    hours = len(peaks) * gap / sampling / 3600.0
+    return fit_tail(peaks, hours, TAIL_SHARE, outliers).threshold(rate) if len(peaks) else np.inf
 
 
 def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Change]:
     """The changes that stand out where nothing is ``taken`` (N,), the largest taken out before the next.
 
-    For beside a push the contrasts stand out, too, with the other sign and half as large.
+    For beside a push the contrasts stand out, too, with the other sign and half as large. Changes that have
+    no sample in common are found in one round; the others wait for the next.
     """
     taken = taken.copy()
-    course = bridged(residual.external, taken)
     found: list[Change] = []
     around = round(AROUND * residual.rate)
-    while not taken.all():
-        best: tuple[float, int, Scan, Array] | None = None
-        for scan in looked:
-            # a load that comes and stays on a standing arm is no push, nor is the time before it
-            contrasts = contrast(course, residual.rate, scan.window, returning=residual.standing)
-            clear = scan.size(scan.ratios(contrasts)) > 1.0
-            size = np.where(clear & ~taken, np.square(contrasts / scan.floor).sum(axis=1), 0.0)
-            k = int(np.argmax(size))
-            if size[k] > (0.0 if best is None else best[0]):
-                best = float(size[k]), k, scan, contrasts
-        if best is None:
-            break
-        _, k, scan, contrasts = best
-        ratios = scan.ratios(contrasts)[k]
-        start, stop = _extent(course, k, int(np.argmax(np.abs(ratios))), contrasts[k], scan, residual)
-        found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
-        taken[max(0, start - around) : stop + around] = True
+    while True:
         course = bridged(residual.external, taken)
-    return found
+        largest, best = np.zeros((2, len(course)))  # over the windows: squares of contrasts, and which window
+        contrasts = np.zeros_like(course)
+        for number, scan in enumerate(looked):
+            # a load that comes and stays on a standing arm is no push, nor is the time before it
+            each = contrast(course, residual.rate, scan.window, returning=residual.standing)
+            clear = (scan.size(scan.ratios(each)) > 1.0) & ~taken
+            size = np.where(clear, np.square(each / scan.floor).sum(axis=1), 0.0)
+            larger = size > largest
+            largest[larger], best[larger], contrasts[larger] = size[larger], number, each[larger]
+        if not largest.any():
+            return found
+        untouched = np.ones_like(taken)
+        while largest[k := int(np.argmax(largest))]:
+            scan = looked[int(best[k])]
+            ratios, (*_, end) = scan.ratios(contrasts[k], k), scan.window.samples(residual.rate)
+            start, stop = _extent(course, k, int(np.argmax(np.abs(ratios))), contrasts[k], scan, residual)
+            out = slice(max(0, start - around), stop + around)
+            seen = slice(min(k - end, out.start), max(k + end + 1, out.stop))
+            if untouched[seen].all():
+                found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
+                taken[out] = True
+            untouched[seen], largest[seen] = False, 0.0
 
 
 def _extent(
@@ -171,15 +184,15 @@ def _extent(
 ) -> tuple[int, int]:
     """The samples about k in which joint j is above half of its greatest distance from beside the window.
 
-    They end with the interval of the recording that k is in.
+    They end with the interval of the recording that k is in, and with the stretches beside the window.
     """
     half, begin, end = scan.window.samples(residual.rate)
     values = course[:, j]
     beside = 0.5 * (values[k - end : k - begin].mean() + values[k + begin + 1 : k + end + 1].mean())
     away = np.sign(contrasts[j]) * (values - beside)
     peak = k - half + int(np.argmax(away[k - half : k + half + 1]))
-    first = max(join for join in residual.joins if join <= k)
-    last = min((join for join in residual.joins if join > k), default=len(values))
+    first = max(k - end, *(join for join in residual.joins if join <= k))
+    last = min(k + end + 1, len(values), *(join for join in residual.joins if join > k))
     below = first + np.flatnonzero(away[first:last] <= 0.5 * away[peak])
     before, after = below[below < peak], below[below > peak]
     return int(before[-1]) + 1 if len(before) else first, int(after[0]) if len(after) else last
@@ -215,7 +228,7 @@ def bridged(values: Array, out: Mask) -> Array:
 
 
 def _size(ratios: Array, whitening: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", ratios, whitening, ratios)))
+    return np.asarray(np.sqrt(np.sum((ratios @ whitening) * ratios, axis=1)))
 
 
 def _whole(residual: Residual, window: Window) -> Mask:

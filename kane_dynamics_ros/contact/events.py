@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.contact.changes import AROUND, INDEPENDENT, TAIL_SHARE, Change, find_changes, scans
-from kane_dynamics_ros.contact.extremes import fit_tail
-from kane_dynamics_ros.contact.residual import Mask, Residual, clusters, external_efforts
+from kane_dynamics_ros.contact.changes import AROUND, Change, find_changes, rare, scans
+from kane_dynamics_ros.contact.residual import Mask, Residual, external_efforts
 from kane_dynamics_ros.control.observer import TipWrench, tip_wrench
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
@@ -105,11 +104,7 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
     """What stands out of the peaks of the samples without contact; a share of these may be contacts yet."""
     ratio = residual.ratio.max(axis=1)
     size = np.max(np.abs(residual.external) / residual.spread, axis=1)  # with what is below the floor
-    gap = max(1, round(INDEPENDENT * residual.rate))
-    peaks = clusters(np.where(residual.free, size, np.nan), gap, residual.joins)
-    peaks = peaks[np.isfinite(peaks)]
-    hours = len(peaks) * gap / residual.rate / 3600.0
-    threshold = fit_tail(peaks, hours, share=TAIL_SHARE, outliers=outliers).threshold(rate)
+    threshold = rare(np.where(residual.free, size, np.nan), residual.rate, rate, outliers)
     # from where the ratio is half of the threshold, if it exceeds the threshold; short pauses are bridged
     spans: list[tuple[int, int]] = []
     edges = np.flatnonzero(np.diff(ratio > END_SHARE * threshold, prepend=False, append=False))

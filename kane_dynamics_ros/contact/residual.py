@@ -19,7 +19,7 @@ stated share of the residuals below it (quantile regression [KoenkerBassett1978]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class Residual:
     hidden: Array
     standing: bool
 
-    @property
+    @cached_property
     def ratio(self) -> Array:
         """External effort over its spread (N, n); 0 below the floor."""
         size = np.abs(self.external)
@@ -281,12 +281,7 @@ def quantile_fit(features: Array, values: Array, share: float, rounds: int = 60)
     return coefficients
 
 
-def clusters(values: Array, gap: int, joins: Sequence[int] = ()) -> Array:
+def clusters(values: Array, gap: int) -> Array:
     """Largest value of each run of ``gap`` samples of values (N,): peaks that hardly depend on each other."""
-    bounds = [*joins, len(values)] if joins else [0, len(values)]
-    peaks = []
-    for start, stop in pairwise(bounds):
-        whole = (stop - start) // gap * gap
-        if whole:
-            peaks.append(values[start : start + whole].reshape(-1, gap).max(axis=1))
-    return np.concatenate(peaks) if peaks else values.max(initial=0.0, keepdims=True)
+    whole = len(values) // gap * gap
+    return np.asarray(np.max(values[:whole].reshape(-1, gap) if whole else values[None], axis=1, initial=0.0))

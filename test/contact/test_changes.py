@@ -12,7 +12,7 @@ from pushed_arm import LIMITS, NAMES, Push, pushed
 from replay_bags import URDF, Record, write_bag
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.contact.changes import Window, contrast
+from kane_dynamics_ros.contact.changes import Window, bridged, contrast
 from kane_dynamics_ros.contact.residual import silent_joints
 
 RATE = 100.0
@@ -100,6 +100,34 @@ def test_nothing_is_found_in_a_standing_arm_whose_stiction_lets_go(tmp_path: Pat
 def test_a_load_that_comes_and_stays_is_no_contact_of_the_time_before(since: float, tmp_path: Path) -> None:
     loaded = pushed(20.0, RATE, (Push(since, 30.0, (60.0, 30.0, 0.0, 0.0, 0.0)),), still=True)
     assert found_in(loaded, tmp_path / "loaded") == []
+
+
+def test_many_pushes_of_a_standing_arm_are_told_apart_in_a_few_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is found, none spans the pauses between them, and the sweeps do not grow with their number."""
+    random = np.random.default_rng(5)
+    arm = pushed(200.0, 50.0, still=True)
+    time = np.arange(len(arm.effort)) / 50.0
+    middles = np.cumsum(random.uniform(2.5, 7.0, 40))
+    middles = middles[middles < 195.0]
+    for at in middles:
+        height = random.choice([-1, 1]) * random.uniform(10.0, 30.0)
+        half = random.uniform(0.3, 0.8)
+        rises = np.clip((half - np.abs(time - at)) / 0.1, 0.0, 1.0)
+        arm.effort[:, random.integers(3)] -= height * rises
+    sweeps = []
+
+    def counted(*words: Any) -> Any:
+        sweeps.append(words)
+        return bridged(*words)
+
+    monkeypatch.setattr("kane_dynamics_ros.contact.changes.bridged", counted)
+    found = found_in(arm, tmp_path / "many")
+    assert len(found) == len(middles) > 35
+    assert all(each["start"] < at < each["end"] for each, at in zip(found, middles, strict=True))
+    assert max(each["end"] - each["start"] for each in found) < 2.0
+    assert len(sweeps) < len(middles)
 
 
 def test_a_weak_push_at_the_tip_is_found_in_all_joints_together(tmp_path: Path) -> None:
