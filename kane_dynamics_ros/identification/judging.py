@@ -43,8 +43,7 @@ class Errors(NamedTuple):
     @property
     def rest_helps(self) -> bool:
         """Whether what friction leaves at rest makes joints better on the whole, every sample counting."""
-        known = self.momentary > 0.0
-        return bool(np.mean((self.identified[known] / self.momentary[known]) ** 2) < 1.0)
+        return bool(np.mean(((self.identified + 1e-300) / (self.momentary + 1e-300)) ** 2) < 1.0)
 
     def relative(self, residual: Array) -> float:
         """RMS of a residual over all joints, over the RMS of the effort."""
@@ -245,10 +244,9 @@ def judged(
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
-    product, slopes, power = timing
-    delays = product.sum(axis=1) / np.maximum(slopes.sum(axis=1), 1e-300)
+    product, slopes, power = timing + np.reshape([0.0, 1e-300, 1e-300], (3, 1, 1))
+    delays = product.sum(axis=1) / slopes.sum(axis=1)
     taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes
-    left_now = max(float(power[0].sum()), 1e-300)
     return Judged(
         fitted=fit,
         held=held_out,
@@ -258,9 +256,9 @@ def judged(
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),
         bands=_bands(regression, fitted, guess),
         changed=float(np.sqrt(change / max(whole))) if max(whole) > 0.0 else 0.0,
-        lag=(float(delays[0]), float(taken[0].sum() / left_now)),
-        lag_shares=taken[0] / np.maximum(power[0], 1e-300),
-        nominal_lag=(float(delays[1]), float((power[1] - taken[1]).sum() / left_now)),
+        lag=(float(delays[0]), float(taken[0].sum() / power[0].sum())),
+        lag_shares=taken[0] / power[0],
+        nominal_lag=(float(delays[1]), float((power[1] - taken[1]).sum() / power[0].sum())),
     )
 
 
@@ -368,8 +366,7 @@ def covariance_of(
     in the URDF.
     """
     each, E = stage.memory.each, problem.equations(problem.whole)
-    plain = [family in PLAIN for family in FAMILIES]  # what was left out is not known: others stand for it
-    allowed = choice.active | stage.choice.active & plain
+    allowed = choice.active | stage.choice.active & np.isin(FAMILIES, PLAIN)  # what was left out is not known
     own = np.append(np.zeros(problem.free), np.where(choice.active, 0.0, each * problem.pull))
     part = reduced(problem, choice._replace(active=allowed), E + np.diag(np.append(own, 0.0)), weight)
     used = part.used

@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
+from kane_dynamics_ros.identification.judging import Errors
 from kane_dynamics_ros.identification.recordings import MotionStore
 from kane_dynamics_ros.identification.regression import FAMILIES, LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
@@ -27,6 +28,7 @@ STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
 UNDONE = 0.5  # of it that may be left where a sign is turned
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
+FITS = 0.1  # of what they leave then, that the fit leaves as recorded: with less they are not exchanged
 WORSE = 1.1  # times the URDF's residual
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
@@ -67,8 +69,8 @@ class Verdict:
 def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, scaled: bool) -> Verdict:
     """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
-    doubts = [*mistakes(store, model, scaled), *_doubts(result, store, model, joints)]
     held = result.judged.held
+    doubts = [*mistakes(store, model, scaled, held), *_doubts(result, store, model, joints)]
     left, before = (100 * held.relative(each) for each in (result.found.written.node_errors, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
     figures = (
@@ -304,7 +306,7 @@ def _share(columns: Array, values: Array) -> float:
 States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, effort: (N, n) each
 
 
-def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sentence]:
+def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, held: Errors) -> list[Sentence]:
     """Signs, exchanged joints and units of the recording that contradict the URDF."""
     states = _some_states(store)
     q, qd, qdd, effort = states
@@ -320,7 +322,8 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
     ]
     pair, taken = _exchanged(states, model, left)
     both = float(left[list(pair)].sum())
-    if taken > EXCHANGED * both:
+    fit = ((held.identified / np.maximum(held.effort, 1e-300))[list(pair)] ** 2).sum()
+    if taken > EXCHANGED * both and fit > FITS * (both - taken):
         a, b = (names[k] for k in pair)
         found.append(
             Sentence(
