@@ -52,7 +52,7 @@ class Window(NamedTuple):
 
 MOVING = Window(1.0, 0.25, 1.0)
 SHORTEST = Window(0.3, 0.15, 0.3)  # of a standing arm; the others are twice, four times ... as long
-BESIDE = 0.25  # of their length, at least: so long are the stretches beside them
+BESIDE = 0.1  # of their length, at least: so long are the stretches beside them
 
 
 class Change(NamedTuple):

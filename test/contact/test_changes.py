@@ -130,6 +130,12 @@ def test_many_pushes_of_a_standing_arm_are_told_apart_in_a_few_sweeps(
     assert len(sweeps) < len(middles)
 
 
+def test_a_hand_that_leans_on_a_standing_arm_for_a_quarter_of_the_time_is_found(tmp_path: Path) -> None:
+    leant = pushed(40.0, RATE, (Push(15.0, 25.0, (0.0, 40.0, 0.0)),), still=True)
+    found = found_in(leant, tmp_path / "leant")
+    assert [(one["start"], one["end"]) for one in found] == [pytest.approx((15.0, 25.0), abs=0.2)]
+
+
 def test_a_weak_push_at_the_tip_is_found_in_all_joints_together(tmp_path: Path) -> None:
     """Of an arm that moves; in no joint its level stands out."""
     starts = (4.0, 9.0, 14.0, 19.0)
