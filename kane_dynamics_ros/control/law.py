@@ -229,7 +229,7 @@ def critical_gains(period: float, damping: float) -> tuple[float, float]:
 
 
 class WeakDamping(NamedTuple):
-    """A joint whose gains, from errors to acceleration, are too high for the rate: 1/s^2, 1/s."""
+    """A joint whose gains, from errors to acceleration, damp too little at the rate: 1/s^2, 1/s."""
 
     joint: int
     kp: float

@@ -77,8 +77,11 @@ class TrajectorySender:
         while answered:
             while self._news:
                 news = self._news.popleft()
-                if news["reason"].startswith(NO_STATE_YET) and time.monotonic() < end:
+                waits = news["state"] == "refused" and news["reason"].startswith(NO_STATE_YET)
+                if waits and time.monotonic() < end:
                     self._until(lambda: False, AGAIN)
+                    if not self._wait():  # stopped: the arm must not move any more
+                        return INTERRUPTED
                     self._publisher.publish(self._message)
                     continue
                 print(f"{news['state']}: {news['reason']}", flush=True)

@@ -79,6 +79,7 @@ def test_positions_within_the_limits_are_not_worth_a_word():
 
 def test_the_advice_for_weak_damping_helps():
     """Gains of 12.3 1/s^2 and 1.23 1/s are not too high for 1 kHz: they lack damping."""
-    assert remedy(WeakDamping(0, 12.3, 1.23, 0.17), 1000.0) == "damp more: kd 5.7 times as large"
+    assert remedy(WeakDamping(0, 12.3, 1.23, 0.17), 1000.0) == "raise the second to 7.01, 5.7 times as much"
+    assert remedy(WeakDamping(0, 400.0, 0.0, -0.02), 1000.0) == "raise the second to 40"
     assert damping_ratio(12.3, 5.7 * 1.23, 1e-3) > 2 * LEAST_DAMPING
-    assert remedy(WeakDamping(0, 1e6, 2e3, -0.1), 1000.0).startswith("raise the rate, or lower them to ")
+    assert remedy(WeakDamping(0, 1e6, 2e3, -0.1), 1000.0).startswith("raise the rate, or set them to ")

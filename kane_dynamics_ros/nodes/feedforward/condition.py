@@ -175,9 +175,11 @@ class Condition:
 def remedy(found: WeakDamping, rate: float) -> str:
     """What helps gains that damp too little at ``rate`` [Hz]: they are too high for it, or kd is too low."""
     best_kp, best_kd = critical_gains(1.0 / rate, LEAST_DAMPING)
-    if found.kd and found.kp <= best_kp and found.kd <= best_kd:
-        return f"damp more: kd {2.0 * math.sqrt(found.kp) / found.kd:.2g} times as large"
-    return f"raise the rate, or lower them to {best_kp:.3g} and {best_kd:.3g}"
+    if found.kp > best_kp or found.kd > best_kd:
+        return f"raise the rate, or set them to {best_kp:.3g} and {best_kd:.3g}"
+    enough = 2.0 * math.sqrt(found.kp)
+    times = f", {enough / found.kd:.2g} times as much" if found.kd else ""
+    return f"raise the second to {enough:.3g}{times}"
 
 
 def _name(info: Any) -> str:
