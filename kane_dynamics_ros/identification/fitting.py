@@ -425,9 +425,9 @@ def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
     """The terms (n, families) where only those of a URDF are allowed.
 
     The bodies and rotors keep what was found; where a term beyond was chosen, or one stays at rest, viscous
-    and Coulomb friction are fitted again within the same bounds, with the same weak pull to the URDF. No
-    constant is fitted beside them, for a URDF has none: where a joint moves one way only, it would take the
-    friction's place.
+    and Coulomb friction are fitted again within the same bounds, drawn to the URDF weakly, and by ``pull``.
+    No constant is fitted beside them, for a URDF has none: where a joint moves one way only, it would take
+    the friction's place.
     """
     plain = np.array([family in PLAIN for family in FAMILIES])
     found = np.where(plain, problem.terms(x), 0.0)

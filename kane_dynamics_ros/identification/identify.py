@@ -15,6 +15,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -147,25 +148,14 @@ def identify(
         folds=choosing.folds_of(products.bag, fitted),
     )
     weight = settings.weight or choosing.choose_lambda(problem, choice)[0]
-    problem, choice = choosing.choose_at_rest(problem, choice, weight)
-    weight, compared = choosing.choose_lambda(problem, choice)
-    weight = settings.weight or weight
-    while True:
-        E = problem.equations(problem.whole)
-        x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
-        progress("judging by data that were not fitted")
-        guess = stage.guess._replace(
-            inertial=problem.inertial(x).ravel(),
-            rotors=problem.terms(x)[:, 0],
-            coefficients=problem.coefficients(regression, x),
-            gain=stage.used_gain,
-        )
-        terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
-        result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
-        if not problem.at_rest.any() or result.fitted.rest_helps:
-            break
+    resting = choosing.choose_at_rest(problem, choice, weight)
+    progress("judging by data that were not fitted")
+    estimate = estimated_with(*resting, regression, settings, fitted, stage)
+    if estimate.problem.at_rest.any() and not estimate.judged.fitted.rest_helps:
         # cross-validation hardly counts samples at rest: efforts that lag look like friction that stays
-        problem = replace(problem, at_rest=np.zeros_like(problem.at_rest))
+        chosen = choosing.choose_terms(problem, choice, weight)
+        estimate = estimated_with(problem, chosen, regression, settings, fitted, stage)
+    problem, choice, weight, compared, x, terms, guess, result = estimate
     if regression.coupling is not None:  # of which the URDF knows nothing
         plain = judging.judged(regression.coupled(None), fitted, problem, guess, terms, stage.memory.lags)
         result = result.with_nominal(plain)
@@ -188,6 +178,43 @@ def identify(
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
     notes = tuple(notes_of(regression, problem.sigma, found.written.at_rest))
     return Identified(found, certainty, result, regression.extent, notes)
+
+
+class Estimate(NamedTuple):
+    """The estimate ``x`` with chosen terms, and how it does; ``compared``: the errors of all weights."""
+
+    problem: Problem
+    choice: Choice
+    weight: float
+    compared: Array
+    x: Array
+    terms: tuple[Array, Array, Array]
+    guess: Guess
+    judged: judging.Judged
+
+
+def estimated_with(
+    problem: Problem,
+    choice: Choice,
+    regression: Regression,
+    settings: Settings,
+    fitted: Mask,
+    stage: fitting.Stage,
+) -> Estimate:
+    """Choose the URDF's weight for these terms, estimate, and judge by data that were not fitted."""
+    best, compared = choosing.choose_lambda(problem, choice)
+    weight = settings.weight or best
+    E = problem.equations(problem.whole)
+    x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
+    guess = stage.guess._replace(
+        inertial=problem.inertial(x).ravel(),
+        rotors=problem.terms(x)[:, 0],
+        coefficients=problem.coefficients(regression, x),
+        gain=stage.used_gain,
+    )
+    terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), problem.nominal.terms)
+    result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+    return Estimate(problem, choice, weight, compared, x, terms, guess, result)
 
 
 def estimated(

@@ -99,8 +99,8 @@ class Judged:
     from the URDF to what was identified, over the larger of both, root mean squares over all joints and data.
     ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
     part of the residuals' power, in units of each joint's noise, that it takes away; ``lag_shares`` (n,): of
-    each drive's. ``nominal_lag``: that of the nominal model, and the power that it then leaves, over what the
-    identified one leaves now.
+    each joint's, 0 where drives are coupled. ``nominal_lag``: that of the nominal model, and the power that
+    it then leaves, over what the identified one leaves now.
     """
 
     fitted: Errors
@@ -257,7 +257,7 @@ def judged(
         bands=_bands(regression, fitted, guess),
         changed=float(np.sqrt(change / max(whole))) if max(whole) > 0.0 else 0.0,
         lag=(float(delays[0]), float(taken[0].sum() / power[0].sum())),
-        lag_shares=taken[0] / power[0],
+        lag_shares=taken[0] / power[0] * (regression.coupling is None),
         nominal_lag=(float(delays[1]), float((power[1] - taken[1]).sum() / power[0].sum())),
     )
 
@@ -372,7 +372,8 @@ def covariance_of(
     used = part.used
     A = E[np.ix_(used, used)]
     inverse = np.linalg.inv(part.H)
-    decides = np.diag(inverse @ A)
+    fit = reduced(problem, choice, E, weight)
+    decides = np.diag(np.linalg.solve(fit.H, E[np.ix_(fit.used, fit.used)]))
     independent = stage.samples / each
     enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
     inertial = used < problem.free

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
-from kane_dynamics_ros.identification.judging import Errors
+from kane_dynamics_ros.identification.judging import Curves
 from kane_dynamics_ros.identification.recordings import MotionStore
 from kane_dynamics_ros.identification.regression import FAMILIES, LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
@@ -70,7 +70,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
     held = result.judged.held
-    doubts = [*mistakes(store, model, scaled, held), *_doubts(result, store, model, joints)]
+    doubts = [*mistakes(store, model, scaled, result.judged.curves), *_doubts(result, store, model, joints)]
     left, before = (100 * held.relative(each) for each in (result.found.written.node_errors, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
     figures = (
@@ -244,7 +244,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
         f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, error**2 / power),
         "friction that the terms do not carry is most of it": _share(own, left),
-        f"efforts that {lagging(lag)} about {1e3 * abs(lag):.2g} ms are most of it": float(lags[j]),
+        f"efforts that {lagging(lag)} about {1e3 * abs(lag):.3g} ms are most of it": float(lags[j]),
     }
     width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
     for i, other in enumerate(model.joint_names):
@@ -306,7 +306,7 @@ def _share(columns: Array, values: Array) -> float:
 States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, effort: (N, n) each
 
 
-def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, held: Errors) -> list[Sentence]:
+def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Curves) -> list[Sentence]:
     """Signs, exchanged joints and units of the recording that contradict the URDF."""
     states = _some_states(store)
     q, qd, qdd, effort = states
@@ -322,8 +322,9 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, held: Error
     ]
     pair, taken = _exchanged(states, model, left)
     both = float(left[list(pair)].sum())
-    fit = ((held.identified / np.maximum(held.effort, 1e-300))[list(pair)] ** 2).sum()
-    if taken > EXCHANGED * both and fit > FITS * (both - taken):
+    measured, identified = (each[curves.held][:, list(pair)] for each in (curves.measured, curves.identified))
+    fit = float(((measured - identified).var(axis=0) / np.maximum(measured.var(axis=0), 1e-300)).sum())
+    if taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0):
         a, b = (names[k] for k in pair)
         found.append(
             Sentence(
