@@ -98,7 +98,7 @@ How it is measured:
   What is chosen is within 5 % of each compiler's best; clang's code is 3 to 14 % faster than GCC 12's.
   Of the reference robot's other functions, GCC's tuning for Zen makes single calls 0 to 20 % slower, batches
   of d tau 20 % slower and batches of d qdd 20 % faster.
-- *Fewer operations are not always faster*: SO-101's 403, factored, took GCC's code 79 to 91 ns where 440
+- *Fewer operations are not always faster*: SO-101's 403, factored, took GCC's code 79 to 91 ns where 442
   had taken 74 to 83 (clang's: 66 to 82 and 74 to 83); the other arms became 4 to 15 % faster. The longest
   chain of operations is shorter, too: 75 cycles, 102 before. But it stands at the end of the statements,
   and a model of Zen 3 (`llvm-mca`) waits for it. Putting statements earlier whose way to the results is

@@ -239,12 +239,10 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
     return chain, []
 
 
-def gripper_lines(arguments: argparse.Namespace, chain: Chain) -> list[str]:
+def gripper_lines(arguments: argparse.Namespace, robot: Robot, chain: Chain) -> list[str]:
     """Which tip leaves the gripper out, where the chain without ``--tip`` ends in one."""
-    if arguments.tip is not None:
-        return []
-    arm, notes = without_gripper(robot_of(arguments), chain)
-    return [f"it ends in a gripper, which --tip {arm.tip} leaves out, as excite does"] if notes else []
+    arm, notes = without_gripper(robot, chain) if arguments.tip is None else (chain, [])
+    return [f"the chain ends in a gripper, which --tip {arm.tip} leaves out, as excite does"] if notes else []
 
 
 def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:

@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.output
     with Progress() as progress:
         progress.doing("reading the URDF")
-        closed = closed_of(arguments)
-        chain = cli.chain_of(arguments) if closed is None else closed.reduced
+        closed, robot = closed_of(arguments), cli.robot_of(arguments)
+        chain = cli.chain_of(arguments, robot) if closed is None else closed.reduced
         name = module_name(chain.robot) if arguments.name is None else checked_name(arguments.name)
         progress.doing("deriving the equations")
         if closed is None:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines = [
             *warning_lines(chain),
             f"joints (root to tip): {', '.join(chain.coordinates)}",
-            *([] if arguments.loops else cli.gripper_lines(arguments, chain)),
+            *([] if closed else cli.gripper_lines(arguments, robot, chain)),
             *([] if closed is None else follower_lines(closed)),
             f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
             *(

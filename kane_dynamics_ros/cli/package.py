@@ -23,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Derive, compare with the unfactored equations, write; print where."""
     with Progress() as progress:
         progress.doing("reading the URDF")
-        chain = cli.chain_of(arguments)
+        robot = cli.robot_of(arguments)
+        chain = cli.chain_of(arguments, robot)
         name = package_name(arguments.name or f"{module_name(chain.robot)}_dynamics")
         progress.doing("deriving the equations")
         derived = derive(chain)
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     lines = [
         *warning_lines(chain),
         f"joints (root to tip): {', '.join(chain.coordinates)}",
-        *cli.gripper_lines(arguments, chain),
+        *cli.gripper_lines(arguments, robot, chain),
         f"package {name}, {len(files)} files: {arguments.output / name}; its README.md says what comes next",
     ]
     print("\n".join(lines))

@@ -84,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     duration: float = arguments.duration
     with Progress() as progress:
         progress.doing("reading the URDF")
-        chain = cli.chain_of(arguments)
+        robot = cli.robot_of(arguments)
+        chain = cli.chain_of(arguments, robot)
         progress.doing("deriving the equations")
         model = derived_model(chain).with_urdf_friction()
         progress.doing("choosing amplitudes")
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             states = motion[1:3]  # cubics join them
         request = request_after(lead, model.joint_names, motion.times, states)
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
-    print("\n".join([*cli.gripper_lines(arguments, chain), *table(model, motion)]))
+    print("\n".join([*cli.gripper_lines(arguments, robot, chain), *table(model, motion)]))
     seconds = lead + motion.times[-1]
     print(
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {seconds:.1f} s, of which "

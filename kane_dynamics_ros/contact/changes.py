@@ -110,7 +110,8 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
             least = np.maximum(SHARE_OF_LIMIT / FLOOR * residual.floor / STEADY, noise)
             flat, none = (np.broadcast_to(each, residual.q.shape) for each in (least, 0.0))
             found.append(Scan(window, flat, none, residual.floor, np.eye(n), STEADY, whole))
-            length = 2.0 * window.length  # beside it the mean is of longer than a push, where pushes are many
+            length = 2.0 * window.length
+            # stretches beside a long window that are as short as a push would often lie on one
             window = window._replace(length=length, beside=max(SHORTEST.beside, BESIDE * length))
         return found
     whole = _whole(residual, MOVING)
@@ -175,7 +176,7 @@ def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Ch
             seen = slice(min(k - end, out.start), max(k + end + 1, out.stop))
             if untouched[seen].all():
                 found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
-                taken[out] = True
+                taken[out] = taken[k] = True
             untouched[seen], largest[seen] = False, 0.0
 
 

@@ -50,19 +50,16 @@ class Actuators:
         self.options = options
         self.limits = _limits(joints, options)
         self._bounds = np.minimum(self.limits, np.finfo(float).max).tolist()
-        self._admitted = np.zeros(len(joints))  # found within the bounds, and not written to since
+        self.admitted = np.zeros(len(joints))  # an array that was found within, and is not written to since
         self.saturated = np.zeros(len(joints), dtype=np.int64)
         self._follow = -np.expm1(-time_step / options.time_constant) if options.time_constant else 1.0
         steps = round(options.delay / time_step)
         self._pipeline = deque([np.zeros(len(joints))] * steps, maxlen=steps + 1)
         self._torque = np.zeros(len(joints))
 
-    def admit(self, wanted: Array) -> bool:
-        """Whether efforts (n,), which nobody writes to later, are finite and within their limits."""
-        within = all(map(operator.le, map(abs, wanted.tolist()), self._bounds))  # half of NumPy's time
-        if within:
-            self._admitted = wanted
-        return within
+    def within(self, wanted: Array) -> bool:
+        """Whether efforts (n,) are finite and within their limits."""
+        return all(map(operator.le, map(abs, wanted.tolist()), self._bounds))  # half of NumPy's time
 
     def apply(self, command: Array, q: Array) -> Array:
         """The effort [N m or N] that acts during the next step, (n,); counts the joints at their limit."""
@@ -72,7 +69,7 @@ class Actuators:
             wanted = self._pipeline[0] if len(self._pipeline) == self._pipeline.maxlen else self._torque
         if self.options.quantum:
             wanted = np.round(wanted / self.options.quantum) * self.options.quantum
-        if wanted is not self._admitted and not self.admit(wanted):
+        if wanted is not self.admitted and not self.within(wanted):
             excess = np.abs(wanted) > self.limits
             wanted = np.where(excess, np.copysign(self.limits, wanted), wanted)
             self.saturated += excess

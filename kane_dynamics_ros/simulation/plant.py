@@ -74,7 +74,10 @@ class Plant:
             viscous=(0.0,) * n, coulomb=(0.0,) * n, coupling=() if C is None else C.ravel()
         )
         self._always_locked = self._resistances.brake == LOCKED
-        self.q, self.qd = initial_positions(model.joints), np.zeros(n)
+        self.q, self.qd = (
+            initial_positions(model.joints),
+            np.zeros(n),
+        )  # written in place: C has their addresses
         self._time = 0.0
         self._load: engine.TipLoad | None = None
         self._compile()

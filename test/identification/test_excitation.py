@@ -199,12 +199,9 @@ def test_a_gripper_is_left_out_and_an_arm_is_not():
     chain, notes = without_gripper(robot, serial_chain(robot))
     assert chain.coordinates == tuple(f"panda_joint{k}" for k in range(1, 8))
     assert len(notes) == 1
-    urdf = str(ROBOTS / "panda_description/urdf/panda.urdf")
-    words = argparse.Namespace(urdf=urdf, tip=None, xacro=[], packages=[], xacro_seconds=None)
-    assert gripper_lines(words, serial_chain(robot)) == [
-        f"it ends in a gripper, which --tip {chain.tip} leaves out, as excite does"
-    ]
-    assert gripper_lines(argparse.Namespace(tip=["panda_hand"]), serial_chain(robot)) == []
+    told = [f"the chain ends in a gripper, which --tip {chain.tip} leaves out, as excite does"]
+    assert gripper_lines(argparse.Namespace(tip=None), robot, serial_chain(robot)) == told
+    assert gripper_lines(argparse.Namespace(tip=[chain.tip]), robot, chain) == []
     for urdf in ("ur_description/urdf/ur5_robot.urdf", "xarm_description/urdf/xarm7.urdf"):
         robot = load_robot(str(ROBOTS / urdf))
         whole = serial_chain(robot)
