@@ -148,7 +148,7 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 #endif
 
 /* Moves rows to *out, which moves on, and what does not fill a cache line to the start of rows: how much that is.
-   A line of which a part goes through the caches would take as long as several. Called beyond KD_FAR alone. */
+   A line of which a part goes through the caches would take as long as several. */
 static inline int kd_past_caches(double *rows, const int size, double **out)
 {
     double *to = *out;
