@@ -67,8 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.output
     with Progress() as progress:
         progress.doing("reading the URDF")
-        closed, robot = closed_of(arguments), cli.robot_of(arguments)
-        chain = cli.chain_of(arguments, robot) if closed is None else closed.reduced
+        closed = closed_of(arguments)
+        if closed is None:
+            robot = cli.robot_of(arguments)
+            chain = cli.chain_of(arguments, robot)
+            told = cli.gripper_lines(arguments, robot, chain)
+        else:
+            chain, told = closed.reduced, follower_lines(closed)
         name = module_name(chain.robot) if arguments.name is None else checked_name(arguments.name)
         progress.doing("deriving the equations")
         if closed is None:
@@ -82,8 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines = [
             *warning_lines(chain),
             f"joints (root to tip): {', '.join(chain.coordinates)}",
-            *([] if closed else cli.gripper_lines(arguments, robot, chain)),
-            *([] if closed is None else follower_lines(closed)),
+            *told,
             f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
             *(
                 f"{function:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"

@@ -145,7 +145,7 @@ def remaining_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
             continue
         negative = _most_negative(choice, terms)
         if negative is not None:
-            choice = _no_longer_negative(problem, choice, weight, *negative)
+            choice = _no_longer_negative(problem, choice, whole, weight, *negative)
             continue
         losses, errors = removal_losses(problem, choice, whole, blocks, weight)
         candidates = np.argwhere(choice.active)
@@ -169,7 +169,7 @@ def without(choice: Choice, joint: int, family: int, value: float | None = None)
 
 
 def _no_longer_negative(
-    problem: Problem, choice: Choice, weight: float, joint: int, row: int, family: int
+    problem: Problem, choice: Choice, whole: Array, weight: float, joint: int, row: int, family: int
 ) -> Choice:
     """The choice without the term that gives way where a sum is below zero.
 
@@ -178,7 +178,7 @@ def _no_longer_negative(
     data tell it less well than to its own size, other kinds left aside.
     """
     plain = choice._replace(active=choice.active & PLAINEST, held=frozenset())
-    part = fitting.reduced(problem, plain, problem.equations(problem.whole), weight)
+    part = fitting.reduced(problem, plain, whole, weight)
     at = part.used == problem.place(joint)[problem.free + family]
     vague = (problem.pull[joint, family] * np.diag(np.linalg.inv(part.H))[at] > 1.0).any()
     fewer = without(choice, joint, family, None if vague else 0.0)

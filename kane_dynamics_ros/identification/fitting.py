@@ -476,6 +476,11 @@ class Stage:
     used_gain: Array
     gains: Gains
 
+    @property
+    def independent(self) -> float:
+        """How many independent residuals there are."""
+        return self.samples / self.memory.each
+
 
 def nominal_gains(gram: Array, regression: Regression, nominal: Nominal) -> Array:
     """Effort per recorded unit by which the URDF's effort and friction explain the recording: (n,).

@@ -21,7 +21,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification import choosing, coupling, fitting, judging
-from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem
+from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem, Stage
 from kane_dynamics_ros.identification.recordings import IdentificationError, MotionStore
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
@@ -194,12 +194,7 @@ class Estimate(NamedTuple):
 
 
 def estimated_with(
-    problem: Problem,
-    choice: Choice,
-    regression: Regression,
-    settings: Settings,
-    fitted: Mask,
-    stage: fitting.Stage,
+    problem: Problem, choice: Choice, regression: Regression, settings: Settings, fitted: Mask, stage: Stage
 ) -> Estimate:
     """Choose the URDF's weight for these terms, estimate, and judge by data that were not fitted."""
     best, compared = choosing.choose_lambda(problem, choice)
@@ -223,7 +218,7 @@ def estimated(
     settings: Settings,
     fitted: Mask,
     progress: Callable[[str], object],
-) -> tuple[fitting.Stage, Products, Residuals]:
+) -> tuple[Stage, Products, Residuals]:
     """The estimate with all terms after all passes, the last one's products, and what it saw."""
     progress("first estimate")
     n = regression.joints
@@ -278,7 +273,7 @@ def stage_of(
     guess: Guess,
     products: Products,
     seen: Residuals | None,
-) -> fitting.Stage:
+) -> Stage:
     """An estimate with all terms, and the scales of the noise that belong to it."""
     samples = products.count[fitted].sum(axis=0)
     count = np.maximum(samples, 1.0)
@@ -330,7 +325,7 @@ def stage_of(
         fresh = fresh._replace(gain=guess.gain * gains.factor)
     own = slice(regression.own)
     base = (total[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
-    return fitting.Stage(
+    return Stage(
         fresh, problem, choice, float(samples.sum()), judging.condition_of(base), memory, guess.gain, gains
     )
 

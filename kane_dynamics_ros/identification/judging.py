@@ -374,8 +374,7 @@ def covariance_of(
     inverse = np.linalg.inv(part.H)
     fit = reduced(problem, choice, E, weight)
     decides = np.diag(np.linalg.solve(fit.H, E[np.ix_(fit.used, fit.used)]))
-    independent = stage.samples / each
-    enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
+    enlarged = stage.independent / max(stage.independent - float(decides.sum()), 0.2 * stage.independent)
     inertial = used < problem.free
     moved = x[: problem.free]
     spread = max(1.0 / weight, float(moved @ moved) / max(float(decides[: problem.free].sum()), 1.0))
@@ -398,7 +397,6 @@ def certainty_of(
     stage: Stage,
 ) -> Certainty:
     """Standard errors of everything, and what they rest on."""
-    memory, independent = stage.memory, stage.samples / stage.memory.each
     covariance = covariance_of(problem, choice, x, weight, scores, stage)
     by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
     errors = covariance.errors(by_x)
@@ -413,8 +411,8 @@ def certainty_of(
         gain=stage.gains.error * np.abs(stage.used_gain),
         last_body=(first, second),
         base=tuple(base_parameters(regression, problem, x, covariance)),
-        memory=memory.lags / regression.row_rate,
-        independent=independent,
+        memory=stage.memory.lags / regression.row_rate,
+        independent=stage.independent,
         samples=stage.samples * 2.0 * regression.store.tracks[0].cutoff / regression.row_rate,
         decided=covariance.decided,
         condition=stage.condition,

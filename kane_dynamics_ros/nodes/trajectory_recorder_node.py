@@ -153,10 +153,8 @@ class Recorder:
             nonlocal told
             if time.monotonic() - told > TELL_PERIOD:
                 told = time.monotonic()
-                log.info(
-                    f"recorded {max(run.states.newest_ns - start_ns, 0) / SECOND_NS:.1f} s of the motion's "
-                    f"{duration_ns / SECOND_NS:.1f} s"
-                )
+                so_far, whole = (ns / SECOND_NS for ns in (run.states.newest_ns - start_ns, duration_ns))
+                log.info(f"recorded {max(so_far, 0.0):.1f} s of the motion's {whole:.1f} s")
             return run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
 
         self._spin_until(over)
