@@ -28,6 +28,7 @@ from kane_dynamics_ros.control.validation import (
     Waypoints,
     unless,
 )
+from kane_dynamics_ros.friction import last_direction
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
@@ -35,6 +36,7 @@ MARGIN = 31.0 / 32.0  # of the error: half way between two checks a parabola's b
 FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
 OF_PEAK, OF_LIMIT = 1e-2, 1e-3  # see Accuracy
+LOOKS = 65  # at each segment, for the direction in which a joint moved last
 FLOOR = 0.1  # of the error that the limit allows, or the most loaded joint: joints at rest need no less
 
 
@@ -52,16 +54,28 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class SplinePiece:
-    """One segment with what its points carry: 1 positions, 2 velocities too, 3 accelerations too."""
+    """One segment with what its points carry: 1 positions, 2 velocities too, 3 accelerations too.
+
+    ``before`` (n,): the direction in which each drive moved last before it, 0 where none did.
+    """
 
     start_ns: int
     end_ns: int
     coefficients: Array
     carried: int
+    before: Array
 
     def states(self, times_ns: NDArray[Any]) -> Array:
         """States (N, 3, n) at times from the trajectory's start [ns]."""
         return evaluate_many(self.coefficients, (times_ns - self.start_ns) * NANOSECOND)
+
+    def directions(self, law: Law, times_ns: NDArray[Any]) -> Array:
+        """The direction (N, n) in which each drive moved last, at times from the trajectory's start [ns]."""
+        looks = np.union1d(np.linspace(self.start_ns, self.end_ns, LOOKS), times_ns)
+        qd, C = self.states(looks)[:, 1], law.friction.coupling
+        width = law.friction.parameters.coulomb_velocity
+        found = last_direction(qd if C is None else qd @ C.T, width, self.before)
+        return np.asarray(found[np.searchsorted(looks, times_ns)])
 
 
 class Row(NamedTuple):
@@ -101,11 +115,11 @@ def annotate(
     if retime:
         request, _, _ = slowed_to_limits(request, law, Rules(), limits, abandoned=abandoned)
     prepared = prepare(request, joints, Rules(), None if motion is None else motion.check)
-    pieces = _pieces(prepared)
+    desired = replace(law, mode="feedforward")
+    pieces = _pieces(prepared, desired)
     if motion is not None:
         end = pieces[-1]
         motion.check(Spline(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
-    desired = replace(law, mode="feedforward")
     errors = _allowed(unless(abandoned, pieces), desired, limits, accuracy.error)
     rows: list[Row] = []
     for piece in unless(abandoned, pieces):
@@ -127,13 +141,18 @@ def _too_many(accuracy: Accuracy) -> TrajectoryError:
     )
 
 
-def _pieces(prepared: Prepared) -> list[SplinePiece]:
+def _pieces(prepared: Prepared, law: Law) -> list[SplinePiece]:
     """The segments between the points of the request, and the hold at the end as one without duration."""
     times = prepared.waypoints.times_ns.tolist()
     carried = _carried(prepared.waypoints)
     both = np.append(np.minimum(carried[:-1], carried[1:]), carried[-1])
     ends = zip(times, (*times[1:], times[-1]), strict=True)
-    return [SplinePiece(*end, c, int(k)) for end, c, k in zip(ends, prepared.segments, both, strict=True)]
+    found, before = [], np.zeros(len(law.rigid.joints))
+    for end, c, k in zip(ends, prepared.segments, both, strict=True):
+        found.append(SplinePiece(*end, c, int(k), before))
+        if law.keeps_friction:
+            before = found[-1].directions(law, np.array(end[1:]))[0]
+    return found
 
 
 def _allowed(pieces: Iterable[SplinePiece], law: Law, limits: Array, error: float | None) -> Array:
@@ -143,7 +162,7 @@ def _allowed(pieces: Iterable[SplinePiece], law: Law, limits: Array, error: floa
     peak = np.zeros(len(limits))
     for piece in pieces:
         times = np.linspace(piece.start_ns, piece.end_ns, FIRST_INTERVALS + 1).astype(np.int64)
-        peak = np.maximum(peak, np.abs(_efforts(law, piece.states(times))).max(axis=0))
+        peak = np.maximum(peak, np.abs(_efforts(law, piece, times)).max(axis=0))
     of_limit = np.where(np.isfinite(limits), OF_LIMIT * limits, OF_PEAK * peak.max())
     allowed: Array = np.maximum(np.minimum(OF_PEAK * peak, of_limit), FLOOR * of_limit)
     least: Array = np.maximum(allowed, np.finfo(np.float64).tiny)  # an arm that needs no effort at all
@@ -160,13 +179,13 @@ def _extend(rows: list[Row], piece: SplinePiece, law: Law, errors: Array, accura
     """Append a piece's points; a second one at its start only where the effort jumps there."""
     times = _refined(piece, law, errors, accuracy)
     if rows:
-        at_start = _efforts(law, piece.states(times[:1]))[0]
+        at_start = _efforts(law, piece, times[:1])[0]
         jumps = (np.abs(at_start - rows[-1].tau) > errors).any()
         times = np.concatenate((times[:1] + JUMP_NS, times[1:])) if jumps else times[1:]
     if not len(times):
         return
-    states = piece.states(times)
-    for time_ns, state, tau in zip(times, states, _efforts(law, states), strict=True):
+    efforts = _efforts(law, piece, times)
+    for time_ns, state, tau in zip(times, piece.states(times), efforts, strict=True):
         rows.append(Row(int(time_ns), state, tau, piece.carried))
     if len(rows) > accuracy.max_points:
         raise _too_many(accuracy)
@@ -197,18 +216,19 @@ def _thinned(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -
 def _shares(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> Array:
     """Largest error of linear interpolation over each interval (N - 1,), as a share of ``errors`` (n,)."""
     inner = times[:-1, np.newaxis] + np.diff(times)[:, np.newaxis] * CHECKS
-    ends = _efforts(law, piece.states(times))
-    true = _efforts(law, piece.states(inner.ravel())).reshape(*inner.shape, -1)
+    ends = _efforts(law, piece, times)
+    true = _efforts(law, piece, inner.ravel()).reshape(*inner.shape, -1)
     share = CHECKS[:, np.newaxis]
     linear = ends[:-1, np.newaxis] * (1.0 - share) + ends[1:, np.newaxis] * share
     shares: Array = (np.abs(linear - true) / errors).max(axis=(1, 2))
     return shares
 
 
-def _efforts(law: Law, states: Array) -> Array:
-    """Efforts (N, n) at states (N, 3, n)."""
-    reference = np.ascontiguousarray(states.swapaxes(0, 1))
-    return efforts_by_term(law, reference, reference[0], reference[1]).total
+def _efforts(law: Law, piece: SplinePiece, times: NDArray[Any]) -> Array:
+    """Efforts (N, n) at times from the trajectory's start [ns]."""
+    reference = np.ascontiguousarray(piece.states(times).swapaxes(0, 1))
+    direction = piece.directions(law, times) if law.keeps_friction else None
+    return efforts_by_term(law, reference, reference[0], reference[1], direction).total
 
 
 def _check_efforts(rows: Iterable[Row], limits: Array, law: Law) -> None:

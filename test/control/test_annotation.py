@@ -11,6 +11,7 @@ from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.validation import TrajectoryError
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -126,6 +127,26 @@ def test_the_order_of_joints_is_the_callers():
 def test_terms_that_are_switched_off_are_left_out():
     law = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
     np.testing.assert_allclose(annotated((point(1.0, START),), law=law).points[0].effort, ZERO, atol=1e-12)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_friction_that_stays_at_rest_keeps_the_direction_of_the_last_motion(coupled):
+    """Nothing before the arm moves; then up, a pause, down, and the end, by the formula written out."""
+    C, coulomb, kept = np.eye(N), np.array([4.0, 6.0, 3.0, 1.0, 0.5]), np.full(N, 0.5)
+    if coupled:
+        C[4, 3] = -2.0  # the last drive turns the other way
+    model = MODEL.with_parameters(coulomb=tuple(coulomb), coupling=C.ravel().tolist() if coupled else ())
+    beyond = Beyond.of(N, at_rest=kept, coupling=C if coupled else None)
+    law = build_law("feedforward", model, np.zeros(N), np.zeros(N), TermSwitches(), beyond)
+    low, high = np.zeros(N), np.full(N, 0.6)
+    stops = [point(t, q, ZERO) for t, q in ((0.0, low), (1.0, low), (2.0, high), (3.0, high), (4.0, low))]
+    points = annotated((*stops, point(5.0, low, ZERO)), law=law).points
+    signs = C @ np.ones(N)
+    for time, q, direction in ((0.5, low, 0.0), (2.5, high, signs), (4.5, low, -signs)):
+        times = np.array([p.time_ns for p in points]) / SECOND
+        found = [np.interp(time, times, column) for column in np.transpose([p.effort for p in points])]
+        np.testing.assert_allclose(found, MODEL.gravity(q) + (kept * coulomb * direction) @ C, atol=ERROR)
+    np.testing.assert_allclose(points[-1].effort, MODEL.gravity(low) - (kept * coulomb * signs) @ C)
 
 
 REFUSALS = {
