@@ -9,7 +9,7 @@ from random_chains import random_chain, random_gravity, random_inertia, random_s
 from scipy.integrate import solve_ivp
 from urdf_of_chain import reframed, urdf_of
 
-from kane_dynamics_ros.cli.verify import largest_differences, random_trials
+from kane_dynamics_ros.cli.verify import compared, largest_differences, random_trials
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
@@ -42,7 +42,7 @@ def difference(a, b) -> float:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_all_witnesses_agree(name, models):
     trials = random_trials(models[name], ROBOTS[name], None, 2, len(name))
-    largest = largest_differences(trials, lambda: None)
+    largest = largest_differences(map(compared, trials), lambda: None)
     assert {name: value for name, value in largest.items() if value >= ROUNDING} == {}
 
 

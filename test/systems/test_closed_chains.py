@@ -1,11 +1,13 @@
 """Generated modules of robots with closed loops, against the systems' own equations and Pinocchio's tree."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from kane_dynamics_ros.cli import verify
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, parse_robot
@@ -393,13 +395,41 @@ def test_generate_and_verify_take_a_file_of_loops(tmp_path, monkeypatch, capsys)
     assert "joints (root to tip): drive\njoints that follow by loops: elbow, swing\n" in said
     assert "their friction, follower_viscous" in (tmp_path / "bar.h").read_text()
     assert main(["verify", "bar.py", "--urdf", "bar.urdf", "--backend", "python", "--states", "4"]) == 0
-    assert capsys.readouterr().out.endswith("verified\n")
+    checks = capsys.readouterr().out
+    assert "  sum over bodies" in checks
+    assert "  mass matrix, by columns" in checks
+    assert checks.endswith(
+        "not compared: payloads, friction, derivatives, batches, energy, wrenches, poses\nverified\n"
+    )
     other = (tmp_path / "bar.urdf").read_text().replace('value="2.0"', 'value="2.1"')
     (tmp_path / "other.urdf").write_text(other)
     assert main(["verify", "bar.py", "--urdf", "other.urdf", "--backend", "python"]) == 2
     assert "another robot" in capsys.readouterr().err
     assert main(["generate", "bar.urdf", "--loops", "loops.yaml", "--lock", "swing=0"]) == 2
     assert "--lock" in capsys.readouterr().err
+
+
+def test_verify_sees_a_small_error_of_a_small_mechanism(tmp_path, monkeypatch, capsys):
+    """Efforts of some uN m, one part in a million wrong under gravity of another direction."""
+    monkeypatch.chdir(tmp_path)
+    text = re.sub(
+        r'(mass value|i[xyz]{2})="([^"]+)"', lambda m: f'{m[1]}="{float(m[2]) * 1e-6}"', "".join(FOUR_BAR)
+    )
+    (tmp_path / "bar.urdf").write_text(f'<robot name="bar">{text}</robot>')
+    (tmp_path / "loops.yaml").write_text(yaml.safe_dump(FOUR_BAR_LOOPS))
+    assert main(["generate", "bar.urdf", "--loops", "loops.yaml", "--no-compile"]) == 0
+    words = ["verify", "bar.py", "--urdf", "bar.urdf", "--backend", "python", "--states", "3"]
+    assert main(words) == 0
+
+    def wrong(closed, *arguments):
+        part = 1e-6 * (closed.system.gravity != (0, 0, -9.81))
+        for q, qd, qdd, tau in trials(closed, *arguments):
+            yield q, qd, qdd, (1.0 + part) * tau
+
+    monkeypatch.setattr(verify, "closed_trials", wrong)
+    capsys.readouterr()
+    assert main(words) == 1
+    assert "TOO LARGE" in capsys.readouterr().out
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path):
