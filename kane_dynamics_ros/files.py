@@ -125,7 +125,8 @@ def whole_results(folder: Path, names: Collection[str], command: str) -> Iterato
                 path.unlink(missing_ok=True)
         for path in part.iterdir():
             path.replace(folder / path.name)
-        list_files(folder, files, command)
+        left = [name for name in written_files(folder, command) if os.path.lexists(folder / name)]
+        list_files(folder, left, command)
     except (OSError, OutputFileError) as error:
         reason = error if isinstance(error, OSError) else error.__cause__
         raise not_written(folder, reason if isinstance(reason, OSError) else OSError(str(error))) from error

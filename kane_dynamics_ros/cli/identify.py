@@ -20,7 +20,7 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, geometry, load_robot, serial_chain
 from kane_dynamics_ros.description.load import urdf_content
-from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
+from kane_dynamics_ros.files import claim_files, refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.friction import wrong_coupling
 from kane_dynamics_ros.identification import urdf_text, verdict, writing
 from kane_dynamics_ros.identification.choosing import LAMBDAS
@@ -404,13 +404,15 @@ def output_files(arguments: argparse.Namespace, chain: Chain) -> dict[str, Path]
     if arguments.payload_only:
         return {"parameters": folder / "parameters.yaml"}
     stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
-    own = f"{module_name(chain.robot)}_identified"
+    own = f"{module_name(chain.robot)}_identified" if arguments.name is None else checked_name(arguments.name)
     return {
         "urdf": folder / f"{stem}.identified.urdf",
         "parameters": folder / "parameters.yaml",
         "data": folder / "identified.json",
         "report": folder / "report.html",
-        "module": folder / f"{own if arguments.name is None else checked_name(arguments.name)}.py",
+        "module": folder / f"{own}.py",
+        "header": folder / f"{own}.h",
+        "source": folder / f"{own}.c",
     }
 
 
@@ -436,17 +438,19 @@ def result_of(
 
 
 def write_results(inputs: Inputs, found: Identified, files: Mapping[str, Path]) -> writing.Result:
-    """Write the files."""
+    """Write the files, all or none."""
     arguments, chain = inputs.arguments, inputs.chain
-    urdf = identified_urdf(inputs, found)
-    claim_files(arguments.output, [path.name for path in files.values()], COMMAND)
-    write_file(files["urdf"], urdf.text)
-    again = serial_chain(load_robot(str(files["urdf"])), chain.tips, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), files["module"].stem, arguments.output)
-    result = result_of(inputs, found, files, notes_on_urdf(inputs, found, urdf))
-    write_file(files["data"], json_text(writing.as_data(result)))
-    write_file(files["parameters"], writing.parameters_text(result, files["module"].name))
-    writing.write_report(result, files["report"])
+    rewritten = identified_urdf(inputs, found)
+    result = result_of(inputs, found, files, notes_on_urdf(inputs, found, rewritten))
+    with whole_results(arguments.output, [path.name for path in files.values()], COMMAND) as part:
+        urdf = part / files["urdf"].name
+        write_file(urdf, rewritten.text)
+        again = serial_chain(load_robot(str(urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
+        write_module(derive(again), files["module"].stem, part)
+        write_file(part / files["data"].name, json_text(writing.as_data(result)))
+        parameters = writing.parameters_text(result, files["module"].name)
+        write_file(part / files["parameters"].name, parameters)
+        writing.write_report(result, part / files["report"].name)
     return result
 
 

@@ -81,12 +81,13 @@ def write_module(
     """
     header, source = c_header(name, derived, __version__), c_source(name, derived, __version__)
     c_sha256 = hashlib.sha256((header + source).encode()).hexdigest()
-    texts = {
-        folder / f"{name}.py": python_source(name, derived, __version__, c_sha256),
+    module = folder / f"{name}.py"
+    texts = {  # the module is written last: where it is, the rest is
         folder / f"{name}.h": header,
         folder / f"{name}.c": source,
+        module: python_source(name, derived, __version__, c_sha256),
     }
-    accept(texts[folder / f"{name}.py"])
+    accept(texts[module])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in texts:
@@ -94,7 +95,7 @@ def write_module(
         _replace_all(texts, folder)
     except OSError as error:
         raise _unwritable(folder, error.strerror or str(error)) from error
-    return tuple(texts)
+    return (module, *(path for path in texts if path != module))
 
 
 def check_replaceable(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from planted_arm import JOINTS, MODEL, URDF, motion, planted, recorded, write
 from kane_dynamics_ros.cli import identify as command
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
+from kane_dynamics_ros.files import OutputFileError
+from kane_dynamics_ros.identification import writing
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.runtime import load_model
 
@@ -107,7 +110,23 @@ def test_the_bound_on_the_held_out_residual_makes_exit_code_1(bag, tmp_path, cap
     assert (tmp_path / "identified.json").exists()
 
 
-@pytest.mark.parametrize("name", ["parameters.yaml", "manipulator_5dof_identified.py"])
+def test_results_that_cannot_all_be_written_leave_the_earlier_ones(bag, output, tmp_path, monkeypatch):
+    """A disk that is full at the last of them."""
+    folder = tmp_path / "results"
+    shutil.copytree(output, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(result, path):
+        raise OutputFileError(f"{path}: no space left", path=path)
+
+    monkeypatch.setattr(writing, "write_report", full)
+    assert run(bag, "-o", folder, "--holdout", "0.4") == 2
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "name", ["parameters.yaml", "manipulator_5dof_identified.py", "manipulator_5dof_identified.c"]
+)
 def test_files_of_the_users_are_not_replaced(name, bag, tmp_path, capsys):
     """``-o config`` of a ROS package, say; told before anything is computed."""
     own = tmp_path / name
