@@ -50,10 +50,11 @@ PERTURBED = 1e-3  # relative change of x for friction's slope
 LENGTHS = (0.1, 0.01, 1.0)  # of the path, in the units of the solver, whose tolerances are absolute
 HIGHEST = 1e8  # x, where no limit on velocity bounds it
 LEAST_CELLS = 10
-SHORTEST = 2e-3  # [s] the cells' mean duration; more points would serve nobody
+SHORTEST = 2e-3  # [s] the cells' mean duration; more points bring nothing
 FIRST_CELLS = 100  # for a look at how long the motion takes
 PART_OF_JERK = 0.5  # that the path's shape may take
 AT_LIMIT = 0.98  # of a limit, from which the motion is said to be at it
+SLOWEST = 100.0  # times the motion without limits on jerk: beyond, a joint that creeps would stick
 WINDOWS = np.geomspace(5e-3, 1.0, 12)  # of the motion's duration: candidates for the window of smoothing
 QUANTITIES = ("velocity", "acceleration", "jerk", "effort")
 
@@ -224,8 +225,12 @@ def _on_curve(
         if settled:
             _tighten(slack, fastest_x, parts)
     if best is None:
-        raise TrajectoryError("no motion along this path was found within the limits", "too_slow")
+        raise _no_motion()
     return best
+
+
+def _no_motion() -> TrajectoryError:
+    return TrajectoryError("no motion along this path was found within the limits", "too_slow")
 
 
 def _check_limits(grid: Grid, model: DynamicsModel, limits: RetimingLimits) -> None:
@@ -446,10 +451,13 @@ def _smoothed(grid: Grid, x: Array, models: Sequence[DynamicsModel], limits: Ret
     before, after = np.zeros((3, 1)), np.array([[0.0], [0.0], [length]])
     knots = np.concatenate((times[:1] - times[-1], times, times[-1:] * 2.0))
     integral = PPoly(np.concatenate((before, inside, after), axis=1), knots).antiderivative()
-    return min(
-        (_with_window(grid, integral, times[-1], part * times[-1], models, limits) for part in WINDOWS),
-        key=lambda motion: motion.duration,
+    candidates = (
+        _with_window(grid, integral, times[-1], part * times[-1], models, limits) for part in WINDOWS
     )
+    within = [motion for motion in candidates if motion is not None]
+    if not within:
+        raise _no_motion()
+    return min(within, key=lambda motion: motion.duration)
 
 
 def _with_window(
@@ -459,8 +467,11 @@ def _with_window(
     window: float,
     models: Sequence[DynamicsModel],
     limits: RetimingLimits,
-) -> Retimed:
-    """The smoothed motion, slowed down until all limits hold."""
+) -> Retimed | None:
+    """The smoothed motion, slowed down until all limits hold; None where that does not help.
+
+    A fast motion may pass by its momentum what gravity and friction at a slow one do not let it.
+    """
     count = math.ceil((duration + window) / max(SHORTEST, (duration + window) / len(grid.s))) + 1
     t = np.linspace(0.0, duration + window, max(count, LEAST_CELLS))
     s, speed, change = ((integral(t, k) - integral(t - window, k)) / window for k in range(3))
@@ -473,6 +484,8 @@ def _with_window(
     if not _parts(motion, models, limits).within(jerk=True):
         while not _parts(_slowed(motion, slower), models, limits).within(jerk=True):
             fits, slower = slower, 1.2 * slower
+            if slower > SLOWEST:
+                return None
         for _ in range(20):
             middle = 0.5 * (fits + slower)
             within = _parts(_slowed(motion, middle), models, limits).within(jerk=True)

@@ -251,6 +251,18 @@ def test_jerk_is_limited_by_smoothing_on_the_same_path():
     assert motion.duration > fastest(curves, [ARM], replace(limits, jerk=np.full(5, np.inf))).duration
 
 
+def test_a_joint_that_only_momentum_lifts_has_no_motion_of_limited_jerk():
+    """Where it is slow, gravity with Coulomb friction takes more than the effort limit."""
+    arm = ARM.with_parameters(coulomb=(0.0, 10.0, 0.0, 0.0, 0.0), viscous=(0.0,) * 5)
+    curves = curves_of(through([(0.0, -0.8, -1.2, 0.0, 0.0), (0.0, 1.5, -1.2, 0.0, 0.0)]), arm.joints, 0.0)
+    effort = np.array([500.0, 68.5, 500.0, 500.0, 500.0])
+    limits = replace(urdf_limits(arm.joints), effort=effort)
+    assert fastest(curves, [arm], limits, points=200).duration < 10.0
+    with pytest.raises(TrajectoryError) as raised:
+        fastest(curves, [arm], replace(limits, jerk=np.full(5, 10.0)), points=200)
+    assert raised.value.code == "too_slow"
+
+
 def test_efforts_hold_for_both_ends_of_a_payload_and_all_between():
     limits = urdf_limits(ARM.joints)
     curves = curves_of(through(WAYPOINTS), ARM.joints, 0.02)
