@@ -1,7 +1,7 @@
 """Compile C into a library, once for each text, kind of processor and Python, and open it.
 
 A library is code that runs with the user's rights. So there is one place for all of them, the user's own
-cache (``$XDG_CACHE_HOME/kane_dynamics_ros/compiled``), which nobody else may enter: it belongs to the user,
+cache (``$XDG_CACHE_HOME/kane_dynamics_ros/compiled``), which no other user may enter: it belongs to the user,
 mode 0700.
 
 A library is called NAME.KEY.HASH. KEY says what it was made from, HASH what it holds, so that what is mapped
@@ -47,6 +47,7 @@ FLAGS = ("-std=c99", *OPTIMISED, "-ffp-contract=fast", "-fno-math-errno", "-fPIC
 # five joints is a tenth slower (docs/speed.md).
 NATIVE = ("-march=native", "-mtune=generic")
 MOST_SECONDS = 900  # for a compiler that hangs
+UNUSED_SECONDS = 90 * 86400  # after which a library is removed
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUPERVISOR = Path(__file__).with_name("supervised.py")
 BINDING = Path(__file__).with_name("extension.c")
@@ -265,9 +266,13 @@ def _first_that_opens(
                 intact.append((-len(needed), path))
     for _, path in sorted(intact):
         try:
-            return path, opener(path)
+            opened = opener(path)
         except (ImportError, OSError) as error:
             log.info("%s; another is looked for, or built", error)
+        else:
+            with contextlib.suppress(OSError):  # a cache that is only read
+                os.utime(path)
+            return path, opened
     return None
 
 
@@ -284,7 +289,7 @@ def _build(folder: Path, wanted: Wanted, opener: Callable[[Path], Opened]) -> tu
         if os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
             reason = f"{folder} is mounted noexec; set XDG_CACHE_HOME to a folder that is not"
             raise _cannot(wanted.source, reason, "no_cache")
-        _remove_old_builds(folder)
+        _remove_old(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-", ignore_cleanup_errors=True) as work:
             log.info("compiling %s with %s: once, and it takes a while", wanted.source, command)
             for name, text in wanted.texts.items():
@@ -297,12 +302,19 @@ def _build(folder: Path, wanted: Wanted, opener: Callable[[Path], Opened]) -> tu
         raise _cannot(wanted.source, f"{folder}: {error}", "not_built") from error
 
 
-def _remove_old_builds(folder: Path) -> None:
-    """What builds left that lost their power; no compiler runs that long."""
-    for left in folder.glob(".build-*"):
+def _remove_old(folder: Path) -> None:
+    """What builds left that lost their power, as no compiler runs that long, and libraries long unused."""
+    now = time.time()
+    for work in folder.glob(".build-*"):
         with contextlib.suppress(OSError):  # a build of another library that ends meanwhile
-            if left.stat().st_mtime < time.time() - 2 * MOST_SECONDS:
-                shutil.rmtree(left)
+            if work.stat().st_mtime < now - 2 * MOST_SECONDS:
+                shutil.rmtree(work)
+    for features in folder.glob("*.features"):
+        library = features.with_suffix("")
+        with contextlib.suppress(OSError):
+            if library.stat().st_mtime < now - UNUSED_SECONDS:
+                library.unlink()
+                features.unlink()
 
 
 def _install(library: Path, folder: Path, wanted: Wanted, features: frozenset[str]) -> Path:

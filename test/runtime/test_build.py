@@ -286,6 +286,23 @@ def test_a_build_that_lost_its_power_is_cleared_away(source: Path, cache: Path) 
     assert sorted(path.name for path in cache.glob(".build-*")) == [".build-ended", ".build-new"]
 
 
+def test_libraries_that_nothing_opened_for_a_long_time_are_cleared_away(source: Path, cache: Path) -> None:
+    assert answer(source) == 42
+    used = library_of(cache)
+    for name, days in (("gone.1.2.so", 91), ("kept.1.2.so", 89)):
+        library = cache / name
+        library.write_bytes(b"")
+        library.with_name(f"{name}.features").write_text("")
+        os.utime(library, (time.time() - days * 86400,) * 2)
+    os.utime(used, (time.time() - 91 * 86400,) * 2)
+    assert answer(source) == 42  # opened: now it is used
+    source.with_name("other.c").write_text(source.read_text() + "\n")
+    assert answer(source.with_name("other.c")) == 42
+    left = {path.name for path in cache.iterdir()}
+    assert {used.name, "kept.1.2.so", "kept.1.2.so.features"} <= left
+    assert not {name for name in left if name.startswith("gone")}
+
+
 def test_one_process_compiles_and_the_others_wait(
     source: Path, compilations: Callable[[], list[str]]
 ) -> None:
