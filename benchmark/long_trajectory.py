@@ -1,18 +1,20 @@
 """The longest gap between commands at 1 kHz while ``feedforward_node`` takes a trajectory of 100,000 points.
 
 Three processes: the node; one that sends states at ``RATE`` and notes when commands come; this one, which
-sends the trajectory. The longest gap of ``SECONDS`` in which the node takes the trajectory and begins to
-follow it is compared with that of the same time before, in which it held still; of ``ROUNDS`` such pairs the
-one with the median difference counts, for other work makes gaps too. The node must accept every one.
+sends the trajectory. The longest gap of ``SECONDS``, or more, in which the node takes the trajectory and
+begins to follow it is compared with that of ``SECONDS`` before, in which it held still; of ``ROUNDS`` such
+pairs the one with the median difference counts, for other work makes gaps too. The node must accept all.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -34,14 +37,15 @@ from kane_dynamics_ros.runtime import load_model
 SPACE = f"long{RUN}"
 SECONDS = 5.0  # [s] for taking and beginning to follow the trajectory, and of the time at rest before it
 LEAD = 2.0  # [s] from where the arm is held to the first point
+PATIENCE = 30.0  # [s] until the trajectory is taken
 ROUNDS = 3
 SETTLE = 3.0  # [s]
 ALLOWED = 0.005  # [s] more than without a trajectory
 
 
 def send_states(space: str, seconds: float) -> None:
-    """Send states for so long; print the commands' times [s] of the steady clock as JSON."""
-    rclpy.init()
+    """Send states for so long, or until SIGINT; print the commands' times [s] of the steady clock as JSON."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node("states", namespace=f"/{space}", start_parameter_services=False)
     times: list[float] = []
     subscription = node.create_subscription(Float64MultiArray, COMMAND_TOPIC, print, QoSProfile(depth=100))
@@ -50,13 +54,14 @@ def send_states(space: str, seconds: float) -> None:
     message.velocity = array("d", 5 * [0.0])
     next_time = end = time.perf_counter()
     end += seconds
-    while next_time < end:
-        while time.perf_counter() < next_time:
-            if subscription.handle.take_message(Float64MultiArray, True) is not None:
-                times.append(time.monotonic())
-            time.sleep(5e-5)
-        next_time += 1.0 / RATE
-        publisher.publish(message)
+    with suppress(KeyboardInterrupt):
+        while next_time < end:
+            while time.perf_counter() < next_time:
+                if subscription.handle.take_message(Float64MultiArray, True) is not None:
+                    times.append(time.monotonic())
+                time.sleep(5e-5)
+            next_time += 1.0 / RATE
+            publisher.publish(message)
     print(json.dumps(times))
 
 
@@ -117,20 +122,21 @@ class Sender:
         while time.monotonic() < end:
             rclpy.spin_once(self._node, timeout_sec=0.05)
 
-    def send(self, data: bytes) -> float:
-        """Send a serialized trajectory; when that was [s]. Returns after ``SECONDS``.
+    def send(self, data: bytes) -> tuple[float, float]:
+        """Send a serialized trajectory; when that was [s], and when the node had begun to follow it.
 
         Raises:
-            RuntimeError: the node did not accept it. TimeoutError: it said nothing within ``SECONDS``.
+            RuntimeError: the node did not accept it. TimeoutError: it said nothing within ``PATIENCE``.
         """
         self._told.clear()
         moment = time.monotonic()
         self._publisher.publish(data)
-        self.wait_for(lambda: self._told, SECONDS, "the trajectory's status")
+        self.wait_for(lambda: self._told, PATIENCE, "the trajectory's status")
         if self._told[0]["state"] != "accepted":
             raise RuntimeError(f"the trajectory is {self._told[0]['state']}: {self._told[0]['reason']}")
-        time.sleep(max(moment + SECONDS - time.monotonic(), 0.0))
-        return moment
+        end = max(moment + SECONDS, time.monotonic() + LEAD)
+        time.sleep(max(end - time.monotonic(), 0.0))
+        return moment, end
 
 
 def measure(points: int = 100_200) -> tuple[float, float]:
@@ -146,16 +152,16 @@ def measure(points: int = 100_200) -> tuple[float, float]:
     rounds = [
         (
             float(gaps[(at > moment - SECONDS) & (at < moment)].max()),
-            float(gaps[(at > moment) & (at < moment + SECONDS)].max()),
+            float(gaps[(at > moment) & (at < end)].max()),
         )
-        for moment in sent
+        for moment, end in sent
     ]
     return sorted(rounds, key=lambda pair: pair[1] - pair[0])[ROUNDS // 2]
 
 
-def _rounds(data: bytes) -> tuple[np.ndarray, list[float]]:
-    """When commands came, and when the trajectory was sent [s]."""
-    seconds = START_TIME + SETTLE + ROUNDS * (2.0 * SECONDS + SETTLE)
+def _rounds(data: bytes) -> tuple[np.ndarray, list[tuple[float, float]]]:
+    """When commands came, and from when to when each trajectory was taken [s]."""
+    seconds = START_TIME + SETTLE + ROUNDS * (SECONDS + PATIENCE + SETTLE)
     program = f"from benchmark.long_trajectory import send_states; send_states({SPACE!r}, {seconds})"
     still = ("-p", "safety.on_tracking_error:=ignore")  # the arm of this benchmark does not move
     with running("kane_dynamics_ros.nodes.feedforward_node", SPACE, *still):
@@ -171,6 +177,7 @@ def _rounds(data: bytes) -> tuple[np.ndarray, list[float]]:
                 sender.rest(SETTLE + SECONDS)
                 sent.append(sender.send(data))
             sender.rest(0.0)
+            states.send_signal(signal.SIGINT)
             output, _ = states.communicate()
         finally:
             states.kill()
