@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from rosbags.highlevel import AnyReader
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.trajectory import windowed
 from kane_dynamics_ros.control.approach import request_after
+from kane_dynamics_ros.control.smooth_motion import windowed
 from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.recording import read_recording

@@ -6,7 +6,7 @@ from example_robots import ROBOTS
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.trajectory import smooth_motion
+from kane_dynamics_ros.control.smooth_motion import smooth_motion
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
