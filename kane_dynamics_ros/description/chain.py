@@ -66,28 +66,7 @@ def serial_chain(
         robot=robot.name,
         root=carried.root,
         tip=ends[0],
-        joints=tuple(
-            model.ChainJoint(
-                name=body.joint.name,
-                kind=cast(model.MovingKind, body.joint.kind),
-                R_PJ=body.pose.R,
-                p_PoJo_P=body.pose.p,
-                axis=body.joint.axis,
-                body=body.joint.child,
-                inertia=body.inertia,
-                coordinate=follows.coordinate,
-                parent=body.parent,
-                multiplier=follows.multiplier,
-                offset=follows.offset,
-                limits=body.joint.limits,
-                damping=body.joint.damping,
-                friction=body.joint.friction,
-                rotor_inertia=body.joint.rotor_inertia,
-                initial_position=body.joint.initial_position,
-                lumped=tuple(part.link.name for part in body.links[1:]),
-            )
-            for body, follows in zip(bodies, followings, strict=True)
-        ),
+        joints=tuple(map(chain_joint, bodies, followings)),
         coordinates=coordinates,
         tip_body=frames[ends[0]].body,
         R_BT=frames[ends[0]].R_BT,
@@ -230,6 +209,30 @@ class Body(NamedTuple):
     pose: Pose
     links: tuple[Attached, ...]
     inertia: model.Inertia
+
+
+def chain_joint(body: Body, follows: Following) -> model.ChainJoint:
+    """The joint of a body as the chain states it."""
+    joint = body.joint
+    return model.ChainJoint(
+        name=joint.name,
+        kind=cast(model.MovingKind, joint.kind),
+        R_PJ=body.pose.R,
+        p_PoJo_P=body.pose.p,
+        axis=joint.axis,
+        body=joint.child,
+        inertia=body.inertia,
+        coordinate=follows.coordinate,
+        parent=body.parent,
+        multiplier=follows.multiplier,
+        offset=follows.offset,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        rotor_inertia=joint.rotor_inertia,
+        initial_position=joint.initial_position,
+        lumped=tuple(part.link.name for part in body.links[1:]),
+    )
 
 
 def take_apart(

@@ -332,17 +332,7 @@ def read_recording(
         states = state_decoder.result()
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
-    if not len(states.stamps):
-        raise empty_topic(path, chosen, states.dropped)
-    missing = [name for name in names if name not in states.found]
-    if missing:
-        raise joint_mismatch(path, chosen, missing, states.found, proposal(joints, states.found))
-    for field in ("position", "effort"):
-        never = np.isnan(getattr(states, field)).all(axis=0)
-        if never.any():
-            raise missing_field(
-                path, chosen, field, [name for name, no in zip(names, never, strict=True) if no]
-            )
+    refuse_incomplete(path, chosen, states, joints, names)
     states, impossible = set_aside(replace(states, joints=tuple(joints)))
     for one in impossible:
         if one.count > MOST_IMPOSSIBLE * one.total:
@@ -365,6 +355,23 @@ def read_recording(
         seconds=time.perf_counter() - start,
         revolving=tuple(joint for joint in joints if joint in revolving),
     )
+
+
+def refuse_incomplete(
+    path: Path, topic: str, states: JointStates, joints: Sequence[str], names: Sequence[str]
+) -> None:
+    """Raise ``BagError`` where no state was read, or a joint, its positions or its efforts are missing."""
+    if not len(states.stamps):
+        raise empty_topic(path, topic, states.dropped)
+    missing = [name for name in names if name not in states.found]
+    if missing:
+        raise joint_mismatch(path, topic, missing, states.found, proposal(joints, states.found))
+    for field in ("position", "effort"):
+        never = np.isnan(getattr(states, field)).all(axis=0)
+        if never.any():
+            raise missing_field(
+                path, topic, field, [name for name, no in zip(names, never, strict=True) if no]
+            )
 
 
 def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:

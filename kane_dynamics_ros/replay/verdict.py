@@ -4,15 +4,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
 from kane_dynamics_ros.replay.coupled import Pair
 from kane_dynamics_ros.replay.errors import BagError
+from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, listed, named
@@ -110,69 +113,22 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond 
     """
     recording, motion = estimated.recording, estimated.motion
     travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.compared], axis=0)
-    distances = [
-        f"{size:.2g} {'m' if joint.kind == 'prismatic' else 'rad'}"
-        for size, joint in zip(travel, model.joints, strict=True)
-    ]
     moves = travel >= [LEAST_TRAVEL[joint.kind == "prismatic"] for joint in model.joints]
-    where = f"{recording.bag}: topic {recording.topic!r}:"
-    if not moves.any():
-        sizes = [f"{name!r} ({far})" for name, far in zip(model.joint_names, distances, strict=True)]
-        raise BagError(
-            f"{where} hardly any motion of {'joint' if len(sizes) == 1 else 'joints'} "
-            f"{', '.join(sizes[:LISTED])} in what is compared; without motion no term of the model can be "
-            "judged: record a motion of every joint, fast and slow, up and down",
-            "no_motion",
-            bag=recording.bag,
-        )
-    if max(np.abs(interval.effort).max() for interval in motion.compared) <= SMALLEST_EFFORT:
-        raise BagError(
-            f"{where} the measured efforts of all joints are 0: they are not measured at all, and nothing "
-            "can be said of the model; have the driver or joint_state_broadcaster publish them",
-            "no_effort",
-            bag=recording.bag,
-        )
+    refuse_unjudgeable(estimated, model, travel, moves)
     comparison = compare(model, motion, beyond)
-    both = zip(comparison.measured.T, comparison.predicted.T, strict=True)
-    fits = [fit(comparison.time, measured, predicted) for measured, predicted in both]
-    odd = [
-        name
-        for name, one in zip(model.joint_names, fits, strict=True)
-        if not all(value is None or math.isfinite(value) for value in one)
-    ]
-    if odd:
-        raise BagError(
-            f"{recording.bag}: no verdict: the figures of {named('joint', odd)} are not finite; look for "
-            "values in the bag that the robot cannot have had",
-            "not_finite",
-            bag=recording.bag,
-            joints=odd,
-        )
+    fits = finite_fits(comparison, model, recording.bag)
     change, measured_change = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
     judged = moves | (change > np.maximum(LEAST_CHANGE * measured_change, SMALLEST_EFFORT))
-    cause: Cause | None = attribution.effort_scale(comparison, judged, SMALLEST_EFFORT)
-    cause = cause or attribution.whole_arm_cause(model, motion, comparison)
-    explained = (
-        attribution.cause_effort(model, motion, cause)
-        if isinstance(cause, attribution.TipBody | attribution.LinkError)
-        else None
-    )
-    findings = [] if cause is None else [arm_finding(cause, model.tips)]
-    coupling: Pair | None = None
-    if not isinstance(cause, attribution.EffortScale):
-        residual = comparison.residual if explained is None else comparison.residual - explained
-        coupling = attribution.coupled_drive(model, comparison, residual, judged)
-    if coupling is not None:
-        findings.append(coupling_finding(coupling, model))
+    causes = causes_of(model, motion, comparison, judged)
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     joints = []
     for j, one in enumerate(fits):
         attributions: list[attribution.Attribution] = []
         words: list[str] = []
         if not judged[j]:
-            words = [f"hardly any motion ({distances[j]}): not judged"]
-        elif not isinstance(cause, attribution.EffortScale):
-            common = None if explained is None else explained[:, j]
+            words = [f"hardly any motion ({_distance(model, j, travel)}): not judged"]
+        elif not isinstance(causes.arm, attribution.EffortScale):
+            common = None if causes.explained is None else causes.explained[:, j]
             coulomb = model.parameters.coulomb[j]
             attributions = attribution.attribute_joint(
                 comparison, j, common, one.measured_rms, independent, coulomb=coulomb
@@ -194,8 +150,8 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond 
         topic=recording.topic,
         model=model.name,
         joints=tuple(joints),
-        cause=cause,
-        findings=tuple(findings),
+        cause=causes.arm,
+        findings=causes.findings,
         processing=Processing(
             recorded_rate=motion.sampled,
             analysis_rate=motion.rate,
@@ -207,9 +163,77 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond 
         ),
         notes=(*recording.notes, *notes(motion)),
         damages=recording.damages,
-        coupling=coupling,
+        coupling=causes.coupling,
     )
     return Analysis(verdict, motion, comparison)
+
+
+def refuse_unjudgeable(
+    estimated: EstimatedRecording, model: DynamicsModel, travel: Array, moves: Mask
+) -> None:
+    """Raise ``BagError`` where no joint moves in what is compared, or no effort was measured."""
+    recording = estimated.recording
+    where = f"{recording.bag}: topic {recording.topic!r}:"
+    if not moves.any():
+        sizes = [f"{name!r} ({_distance(model, j, travel)})" for j, name in enumerate(model.joint_names)]
+        raise BagError(
+            f"{where} hardly any motion of {'joint' if len(sizes) == 1 else 'joints'} "
+            f"{', '.join(sizes[:LISTED])} in what is compared; without motion no term of the model can be "
+            "judged: record a motion of every joint, fast and slow, up and down",
+            "no_motion",
+            bag=recording.bag,
+        )
+    if max(np.abs(interval.effort).max() for interval in estimated.motion.compared) <= SMALLEST_EFFORT:
+        raise BagError(
+            f"{where} the measured efforts of all joints are 0: they are not measured at all, and nothing "
+            "can be said of the model; have the driver or joint_state_broadcaster publish them",
+            "no_effort",
+            bag=recording.bag,
+        )
+
+
+def finite_fits(comparison: Comparison, model: DynamicsModel, bag: Path) -> list[Fit]:
+    """The figures of each joint. Raises ``BagError`` where one is not finite."""
+    both = zip(comparison.measured.T, comparison.predicted.T, strict=True)
+    fits = [fit(comparison.time, measured, predicted) for measured, predicted in both]
+    odd = [
+        name
+        for name, one in zip(model.joint_names, fits, strict=True)
+        if not all(value is None or math.isfinite(value) for value in one)
+    ]
+    if odd:
+        raise BagError(
+            f"{bag}: no verdict: the figures of {named('joint', odd)} are not finite; look for "
+            "values in the bag that the robot cannot have had",
+            "not_finite",
+            bag=bag,
+            joints=odd,
+        )
+    return fits
+
+
+class Causes(NamedTuple):
+    """What is wrong with the whole arm, the effort (N, n) that it explains, a coupled drive; the words."""
+
+    arm: Cause | None
+    explained: Array | None
+    coupling: Pair | None
+    findings: tuple[str, ...]
+
+
+def causes_of(model: DynamicsModel, motion: Motion, comparison: Comparison, judged: Mask) -> Causes:
+    """Look for one cause of the residuals of all joints that are ``judged`` (n,)."""
+    arm: Cause | None = attribution.effort_scale(comparison, judged, SMALLEST_EFFORT)
+    arm = arm or attribution.whole_arm_cause(model, motion, comparison)
+    findings = () if arm is None else (arm_finding(arm, model.tips),)
+    if isinstance(arm, attribution.EffortScale):
+        return Causes(arm, None, None, findings)
+    explained = None if arm is None else attribution.cause_effort(model, motion, arm)
+    residual = comparison.residual if explained is None else comparison.residual - explained
+    coupling = attribution.coupled_drive(model, comparison, residual, judged)
+    if coupling is not None:
+        findings = (*findings, coupling_finding(coupling, model))
+    return Causes(arm, explained, coupling, findings)
 
 
 # In words
@@ -235,6 +259,11 @@ def unexplained(figures: Fit) -> list[str]:
         f"{head}; its error is {error} of the effort (RMS), of which no term is the cause: as friction "
         "leaves it where a joint reverses, or noise"
     ]
+
+
+def _distance(model: DynamicsModel, j: int, travel: Array) -> str:
+    """How far joint ``j`` moved, with its unit."""
+    return f"{travel[j]:.2g} {'m' if model.joints[j].kind == 'prismatic' else 'rad'}"
 
 
 def _sentence(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
