@@ -158,7 +158,7 @@ def _contacts(
     lines = contact_lines(recording.bag, residual, contacts, model)
     lines += [
         f"  warning: joint {model.joint_names[j]!r}: most of its efforts are exactly one value, as within a "
-        "dead zone: contacts at it are not told"
+        "dead zone: contacts at this joint are not reported"
         for j in silent
     ]
     if folder is None:

@@ -186,7 +186,7 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
         if share[j] >= 1.0:
             lines.append(
                 f"  warning: joint {name!r}: at rest that is above its effort limit of {limits[j]:.3g} "
-                f"{unit(model, j)}: it tells no contact there; record for longer, at best "
+                f"{unit(model, j)}: no contact is reported there; record for longer, at best "
                 f"{1.0 / calibration.rate:.3g} h, or allow more --false-alarms"
             )
         elif share[j] > NOISY * usual:

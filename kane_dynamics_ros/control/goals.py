@@ -157,7 +157,7 @@ class Goal:
 
 HOLDS = "a request to stop: the position is held"
 REACHED = "the last point is reached and held"
-ENDED = "the motion has ended; no goal tolerance is set, so that nobody knows whether the arm followed"
+ENDED = "the motion has ended; no goal tolerance is set, so whether the arm followed was not checked"
 
 
 class Goals:

@@ -61,7 +61,7 @@ STRONGEST = 2000.0  # [N m] where it is more than
 STRONGER = 200.0  # times what gravity asks of any joint of the arm, a limit is rather written in N mm
 WEAK = 3  # joints or more whose median limit is ``FAR_STRONGER`` times that: N mm, of however weak an arm
 FAR_STRONGER = 500.0
-PLACEHOLDERS = (1.0, 10.0, 100.0, 1000.0)  # [N m] of all joints: nobody's limit, in whatever unit
+PLACEHOLDERS = (1.0, 10.0, 100.0, 1000.0)  # [N m] of all joints: no real limit in any unit
 
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
@@ -73,7 +73,7 @@ _C_KEYWORDS = (
 def judge(chain: Chain, robot: Robot, *, default_tip: bool, strict: bool) -> Notes:
     """The faults and doubts of a chain, by the lines of the file; what cannot be used is in ``errors``.
 
-    ``robot``: the part of the robot that the chain's root carries. ``default_tip``: nobody asked for the tip.
+    ``robot``: the part of the robot that the root carries. ``default_tip``: the tip was not asked for.
     """
     notes = Notes(robot.source, strict=strict)
     moving = [robot.above[joint.body] for joint in chain.joints]

@@ -234,7 +234,7 @@ class DynamicsModel:
         )
 
     def without_friction(self) -> DynamicsModel:
-        """A model of the robot in which no joint rubs."""
+        """A model of the robot without joint friction."""
         return self.with_parameters(
             **{name: [0.0] * len(getattr(self.parameters, name)) for name in FRICTION}
         )

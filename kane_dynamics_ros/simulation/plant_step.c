@@ -90,7 +90,7 @@ static double implicit_weight(double hD, double M)
     return z < 1e-3 ? 0.5 + z / 12.0 : 1.0 / -expm1(-z) - 1.0 / z;
 }
 
-/* Where joint i would go if the others kept their velocities: resistance.py, _partition. */
+/* Where joint i would go if the others kept their velocities: friction.py, _partition. */
 typedef struct {
     double target;
     signed char slide;
