@@ -111,15 +111,17 @@ class SimulatedHardware:
             self._set_drive("hold")
 
     def step(self) -> None:
-        """Advance the arm one time step. Raises ``SimulationDivergedError``."""
+        """Advance the arm one time step. Raises ``SimulationDivergedError``; time has passed even then."""
         self._watch_silence()
-        self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
-        if self._loaded or self.faults.active:
-            self._load_tip()
-        self.engine.step(self._effort)
-        self.steps += 1
-        if self.faults.update(self.steps * self._time_step):
-            self._set_brakes()
+        try:
+            self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
+            if self._loaded or self.faults.active:
+                self._load_tip()
+            self.engine.step(self._effort)
+        finally:
+            self.steps += 1
+            if self.faults.update(self.steps * self._time_step):
+                self._set_brakes()
 
     def read(self) -> Reading:
         """What the sensors say now; the effort is what the actuator gave in the last step."""

@@ -22,6 +22,7 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.node_parameters import RosParameterError
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError
 
 MODEL = load_model("manipulator_5dof")
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # the URDF's initial values
@@ -349,6 +350,45 @@ def test_lock_step_with_a_controller_that_waits_for_the_clock_is_refused(
         rclpy.try_shutdown()
 
 
+FOREARM = str(Path(__file__).parents[2] / "examples" / "elastic_forearm" / "forearm.yaml")
+
+
+def test_elastic_links_refuse_a_contact_and_go_on_in_lock_step(bench: Callable[..., Bench]) -> None:
+    arm = bench(elastic=FOREARM, **{"time.mode": "lock_step"})
+    arm.answer = computed_torque
+    arm.command(computed_torque(arm.states[-1]))
+    accepted, reason = arm.set("faults.active", ["contact:hand force=0,15,0"])
+    assert not accepted
+    assert "'faults.active'" in reason
+    begin = arm.states[-1].header.stamp
+    arm.until(lambda: arm.states[-1].header.stamp != begin)
+
+
+def test_a_contact_that_elastic_links_cannot_have_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    try:
+        with pytest.raises(RosParameterError, match=r"'faults\.schedule'"):
+            Bench({"elastic": FOREARM, "faults.schedule": "['contact:hand force=0,15,0@2..3']"})
+    finally:
+        rclpy.try_shutdown()
+
+
+def test_lock_step_goes_on_with_an_arm_that_cannot_move(bench: Callable[..., Bench]) -> None:
+    arm = bench(**{"time.mode": "lock_step"})
+    tries = iter(range(1000))
+
+    def diverge(effort: Any) -> None:
+        assert next(tries, None) is not None, "the loop to the next joint state has no end"
+        raise SimulationDivergedError("of the test")
+
+    arm.node.hardware.engine.step = diverge
+    begin = arm.states[-1].header.stamp
+    arm.command([0.0] * 5)
+    arm.until(lambda: arm.states[-1].header.stamp != begin)
+
+
 @pytest.mark.parametrize("rate", [0.25, 4.0])
 def test_its_own_clock_runs_slower_or_faster_than_the_wall(bench: Callable[..., Bench], rate: float) -> None:
     arm = bench(**{"time.mode": "clock", "time.rate": rate, "update_rate": 100.0, "publish_rate": 50.0})
@@ -380,7 +420,7 @@ def test_poses_of_an_elastic_arm_s_tip_come_with_its_joint_states(bench: Callabl
     """The rigid one is Pinocchio's for the joints' positions; the true one hangs below it."""
     pinocchio = pytest.importorskip("pinocchio", reason="needs the test extra")
     root = Path(__file__).parents[2]
-    arm = bench(elastic=str(root / "examples" / "elastic_forearm" / "forearm.yaml"))
+    arm = bench(elastic=FOREARM)
     poses: dict[str, list[PoseStamped]] = {"tip_pose": [], "rigid_tip_pose": []}
     for name, heard in poses.items():
         arm.probe.create_subscription(PoseStamped, f"simulated_hardware/{name}", heard.append, 1000)

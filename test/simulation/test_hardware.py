@@ -8,11 +8,13 @@ import pytest
 
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.simulation.actuators import InnerLoop
-from kane_dynamics_ros.simulation.engine import SimulationError
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationError
+from kane_dynamics_ros.simulation.faults import Fault
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
 Arm = Callable[..., Any]
+LOCKED_LATER = Fault("lock", "j0", start=0.002)
 
 
 def test_interfaces_are_named_as_ros2_control_names_them(uncoupled_arm: Arm) -> None:
@@ -104,6 +106,20 @@ def test_stop_rests_the_arm_where_it_is(uncoupled_arm: Arm) -> None:
         hardware.step()
     np.testing.assert_array_equal(hardware.read().position, position)
     np.testing.assert_array_equal(hardware.read().velocity, [0.0])
+
+
+def test_time_passes_where_the_engine_cannot_go_on(uncoupled_arm: Arm, monkeypatch: Any) -> None:
+    hardware = SimulatedHardware(Plant(uncoupled_arm([1.0])), HardwareOptions(faults=(LOCKED_LATER,)))
+
+    def diverge(effort: Any) -> None:
+        raise SimulationDivergedError("of the test")
+
+    monkeypatch.setattr(hardware.engine, "step", diverge)
+    for _ in range(3):
+        with pytest.raises(SimulationDivergedError):
+            hardware.step()
+    assert hardware.time == 3 * hardware.engine.time_step
+    assert hardware.faults.find("lock") == LOCKED_LATER
 
 
 @pytest.mark.parametrize(("interface", "row"), [("position", 0), ("velocity", 1)])

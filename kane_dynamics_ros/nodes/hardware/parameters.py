@@ -72,9 +72,13 @@ def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
 def faults(values: Values, name: str) -> tuple[Fault, ...]:
     """The faults that a list parameter describes. Raises ``RosParameterError``."""
     try:
-        return tuple(parse_fault(text) for text in values[name])
+        found = tuple(parse_fault(text) for text in values[name])
     except SimulationError as error:
         raise wrong_parameter(name, error.found, error.allowed) from None
+    contacts = [str(each) for each in found if each.contact is not None]
+    if values["elastic"] and contacts:
+        raise wrong_parameter(name, contacts[0], "any fault but a contact with elastic links")
+    return found
 
 
 def build_engine(arm: DynamicsModel, values: Values) -> Engine:
