@@ -254,6 +254,8 @@ class ControlLoop:
         and which has ``STOP_PERIODS`` of the states' ``period`` [s]; the longest where a limit is not known.
         """
         state, settings, last = self.state, self.settings, self.last
+        if isinstance(state, states.Moving) and state.waiting is not None:
+            state = self.state = states.Moving(state.plan, state.begin)  # the next one has not begun
         resting = isinstance(state, states.Holding) and last is not None and np.abs(last.qd).max() < SLOW
         self._slow = SLOW_STATES if resting else 0
         if not isinstance(state, states.Moving) or now_ns >= state.plan.end_ns or longest <= 0.0:

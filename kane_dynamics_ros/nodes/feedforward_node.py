@@ -154,7 +154,7 @@ class FeedforwardNode(LifecycleNode):
         controller = self._controller
         if controller is not None and (seconds := controller.begin_stop()):
             self.get_logger().info(f"stopping along the reference, within {seconds:.2f} s")
-            self._serve_states(lambda: controller.loop.stopped, seconds + STOP_GRACE)
+            self._serve_states(controller, seconds + STOP_GRACE)
         self._active = False
         self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
@@ -163,6 +163,7 @@ class FeedforwardNode(LifecycleNode):
             controller.leave_safe()
             controller.loop.goals.drop("the node was deactivated")
             self._publish_outcomes()
+        self._take_trajectories()  # those that came while it stopped are refused
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -186,12 +187,15 @@ class FeedforwardNode(LifecycleNode):
         """One state, from an executor that gives them one by one."""
         self._on_states([(message, about)])
 
-    def _serve_states(self, done: Callable[[], bool], longest: float) -> None:
-        """From within a callback, serve states alone until ``done``, for ``longest`` [s] at most."""
+    def _serve_states(self, controller: Controller, longest: float) -> None:
+        """Within a callback, answer states until the arm has stopped, for ``longest`` [s] at most.
+
+        Trajectories that come meanwhile would move it again: they wait, and are refused afterwards.
+        """
         end = time.monotonic() + longest
-        while not done() and time.monotonic() < end and self.context.ok():
+        while not controller.loop.stopped and time.monotonic() < end and self.context.ok():
             if taken := take_all(self._states):
-                self._on_states(taken)
+                controller.on_states(taken)
             else:
                 time.sleep(STATES_PERIOD)
 

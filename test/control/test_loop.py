@@ -685,6 +685,15 @@ def test_a_stop_takes_longer_where_the_effort_limits_ask_for_it():
         assert (np.abs(law.rigid.inverse_dynamics(q, qd, qdd)) <= limits * 1.001).all()
 
 
+def test_a_trajectory_that_waits_for_the_next_state_does_not_begin_in_a_stop():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.5), arm.now_ns)
+    assert arm.loop.stop(arm.now_ns, 0.8) == 0.0
+    arm.steps(0.3)
+    np.testing.assert_array_equal(arm.loop.last.reference, [Q, REST, REST])
+
+
 def test_there_is_nothing_to_stop_at_rest_or_after_a_fault():
     arm = Arm()
     arm.step()

@@ -1,5 +1,7 @@
 """feedforward_node as a process: parameters, lifecycle, and the check against robot_description."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from sensor_msgs.msg import JointState
 
 from kane_dynamics_ros.share import share_directory
 
@@ -201,6 +204,38 @@ def test_another_description_stops_the_output_safely(start, urdf):
 def change(lab, transition):
     request = ChangeState.Request(transition=Transition(id=transition))
     assert lab.call(ChangeState, "feedforward_node/change_state", request).success
+
+
+def test_trajectories_that_come_while_the_arm_stops_do_not_move_it_again(start):
+    _, lab = start("-p", "trajectory.limits:=ignore")
+    references = lab.listen(JointState, "feedforward_node/feedforward")
+    told = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
+    lab.wait_for(lambda: references, lab.send)
+
+    def follow():
+        """The arm is where the reference was: it follows perfectly."""
+        lab.send(references[-1].position, references[-1].velocity)
+
+    def send_motion():
+        lab.trajectories.publish(trajectory((20.0, Q + 4.0, np.zeros(5)), (40.0, Q, np.zeros(5))))
+
+    send_motion()
+    lab.wait_for(lambda: max(references[-1].velocity) > 0.1, follow)
+    client = lab.node.create_client(ChangeState, "feedforward_node/change_state")
+    lab.wait_for(client.service_is_ready, follow)
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+    stopped, sent = client.call_async(request), [time.monotonic()]
+
+    def follow_and_send():
+        follow()
+        if time.monotonic() > sent[-1] + 0.02:  # 50 Hz
+            sent.append(time.monotonic())
+            send_motion()
+
+    lab.wait_for(stopped.done, follow_and_send)
+    assert len(sent) > 10
+    assert max(np.abs(references[-1].velocity)) < 0.01
+    lab.wait_for(lambda: told[-1].message.startswith("refused: the node is not active: "))
 
 
 def test_a_node_that_an_operator_has_cleaned_up_stays_so_whatever_is_described(start, urdf):
