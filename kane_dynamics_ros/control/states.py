@@ -158,6 +158,13 @@ def collided(state: State, joint: str, reaction: Reaction) -> State:
     return replace(state, then=now) if isinstance(state, Suspended) else now
 
 
+def collision_in(state: State) -> Collided | None:
+    """The collision that is reacted to, now or after the pauses above it."""
+    below = untracked(state)
+    pause = below.then if isinstance(below, Suspended) else below
+    return pause if isinstance(pause, Collided) else None
+
+
 def reset(state: State) -> State:
     """After the collision was reset: the position that is measured next is held."""
     if isinstance(state, Collided):

@@ -18,6 +18,7 @@ from kane_dynamics_ros.control.states import (
     Suspended,
     after_good_state,
     collided,
+    collision_in,
     raised,
     reset,
     suspended,
@@ -139,6 +140,21 @@ TRANSITIONS = {
 @pytest.mark.parametrize(("found", "expected"), TRANSITIONS.values(), ids=TRANSITIONS)
 def test_transition(found, expected):
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        (HOLDING, None),
+        (SUSPENDED, None),
+        (JUMPED, None),
+        (COLLIDED, COLLIDED),
+        (BOTH, COLLIDED),
+        (Reacting("stale_state", "hold", then=BOTH), COLLIDED),
+    ],
+)
+def test_a_collision_is_found_below_other_pauses(state, found):
+    assert collision_in(state) == found
 
 
 def test_safety_begins_as_the_node_declares_it():

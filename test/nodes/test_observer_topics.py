@@ -8,9 +8,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_lab import ABSOLUTE, LATCHED, MODEL, NAMES, PATIENT, SPACE, Q, trajectory
 from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -104,6 +106,39 @@ def test_a_collision_is_latched_drops_the_motion_and_is_reset_by_the_service(sta
     )
     assert not collisions[-1].data
     assert not lab.call(Trigger, "feedforward_node/reset_collision", Trigger.Request()).success
+
+
+def set_parameter(lab, name, value):
+    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+    assert lab.call(SetParameters, "feedforward_node/set_parameters", request).results[0].successful
+
+
+def test_a_parameter_that_is_set_leaves_a_collision_latched(start):
+    node, lab = start("-p", "safety.on_collision:=hold")
+    lab.wait_until_commanding()
+    collisions = lab.listen(Bool, "feedforward_node/collision", LATCHED)
+    reports = lab.listen(DiagnosticArray, f"{SPACE}/diagnostics")
+    lab.wait_for(lambda: collisions and not collisions[-1].data, lambda: send(lab))
+    lab.wait_for(lambda: collisions[-1].data, lambda: send(lab, PUSH))
+    for name, value in (("computed_torque.kp", 390.0), ("observer.gain", 90.0), ("payload.mass", 0.1)):
+        set_parameter(lab, name, value)
+    reports.clear()
+    lab.wait_for(lambda: len(reports) > 1, lambda: send(lab))
+    (status,) = reports[-1].status
+    assert (status.level, status.message.partition(":")[0]) == (DiagnosticStatus.ERROR, "collision")
+    assert "was reset" not in node.log
+    assert lab.call(Trigger, "feedforward_node/reset_collision", Trigger.Request()).success
+
+
+def test_a_collision_that_was_ignored_does_not_hide_the_next(start):
+    node, lab = start()
+    lab.wait_until_commanding()
+    collisions = lab.listen(Bool, "feedforward_node/collision", LATCHED)
+    lab.wait_for(lambda: collisions and collisions[-1].data, lambda: send(lab, PUSH))
+    set_parameter(lab, "safety.on_collision", "hold")
+    lab.wait_for(lambda: not collisions[-1].data, lambda: send(lab))
+    lab.wait_for(lambda: collisions[-1].data, lambda: send(lab, PUSH))
+    lab.wait_for(lambda: "reaction is hold, until ~/reset_collision" in node.log, lambda: send(lab))
 
 
 def test_without_listeners_and_consequences_nothing_is_observed(start):

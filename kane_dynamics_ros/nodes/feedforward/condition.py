@@ -226,9 +226,8 @@ def reaction_text(state: states.Reacting) -> str:
 
 def collision_text(collision: Collision, state: states.State) -> str:
     """A collision that was not reset yet, and what is done about it."""
-    below = states.untracked(state)
-    pause = below.then if isinstance(below, states.Suspended) else below
-    reaction: states.Reaction = pause.reaction if isinstance(pause, states.Collided) else "ignore"
+    found = states.collision_in(state)
+    reaction = "ignore" if found is None else found.reaction
     return (
         f"collision: joint {collision.joint}, external effort {collision.residual:.3g}, "
         f"threshold {collision.threshold:.3g}: reaction is {reaction}, until ~/reset_collision"

@@ -15,14 +15,16 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from kane_dynamics_ros.algebra import Array, finite
+from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrenches
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
 from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
-from kane_dynamics_ros.runtime.node_parameters import Values
+from kane_dynamics_ros.runtime.node_parameters import OF_THE_MODEL, Values
 
+OF_THE_RESIDUAL = (*OF_THE_MODEL, "terms", "observer")  # groups of parameters
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
 
 
@@ -45,13 +47,23 @@ class ObserverOutput:
         self._smooth: Array | None = None
         self._undetermined: tuple[str, ...] = ()
         self.running = self._blind = False
+        self._values = values
+        self.observer = MomentumObserver(build_observer(values, loop.settings))
         self.configure(values)
         self._collision.publish(Bool(data=False))
 
     def configure(self, values: Values) -> None:
-        """Use other parameter values; the residual starts anew."""
+        """Use other parameter values. A collision that is reacted to stays latched.
+
+        The residual starts anew where they change what it is made of.
+        """
+        changed = {name for name in values if values[name] != self._values[name]}
         self._values = values
-        self.observer = MomentumObserver(build_observer(values, self._loop.settings))
+        self.observer.settings = build_observer(values, self._loop.settings)
+        if any(name.partition(".")[0] in OF_THE_RESIDUAL for name in changed):
+            self.forget()
+        if "safety.on_collision" in changed and states.collision_in(self._loop.state) is None:
+            self.reset()  # one that was ignored must not hide the next
         self.measured = values["observer.effort"] == "measured"
         limits = self._loop.settings.effort_limits
         known = limits[np.isfinite(limits)]  # a joint without a limit weighs as the one with the largest
@@ -93,6 +105,12 @@ class ObserverOutput:
         """Start the residual anew, as after a jump of the clock; a collision stays latched."""
         self.observer.forget()
         self._smooth = None
+
+    def reset(self) -> None:
+        """End a collision and the reaction to it."""
+        self.observer.reset()
+        self._loop.reset_collision()
+        self._collision.publish(Bool(data=False))
 
     def take(self, q: Array, qd: Array, effort: Array | None, stamp_ns: int) -> None:
         """Take a state and its effort, measured or commanded; None or NaN is an effort that is not known."""
@@ -154,9 +172,7 @@ class ObserverOutput:
         found = self.collision
         response.success = found is not None
         response.message = "there was no collision" if found is None else f"collision at {found.joint} reset"
-        self.observer.reset()
-        self._loop.reset_collision()
-        self._collision.publish(Bool(data=False))
+        self.reset()
         return response
 
     def destroy(self) -> None:
