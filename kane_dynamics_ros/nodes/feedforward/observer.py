@@ -122,12 +122,16 @@ class ObserverOutput:
         time = stamp_ns / SECOND_NS
         before = observer.seen
         if not observer.update(q, qd, effort, time):
+            if observer.seen > before:  # after a gap
+                self._smooth = None
             return
         if observer.collision is not None and latched is None:
             self._loop.collide(observer.collision.joint)
             self._collision.publish(Bool(data=True))
         if self._torque_heard or self._wrench_heard:
             self._publish(q, stamp_ns, time - before)
+        else:
+            self._smooth = None  # what it was when somebody listened is of the past
 
     def _publish(self, q: Array, stamp_ns: int, dt: float) -> None:
         cutoff = self._values["observer.cutoff"]
