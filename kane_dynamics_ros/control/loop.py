@@ -314,18 +314,18 @@ class ControlLoop:
         """End the reaction to a collision; the measured position is held then."""
         self.state = states.reset(self.state)
 
-    def shift_clock(self, by_ns: int, now_ns: int) -> bool:
+    def shift_clock(self, by_ns: int, now_ns: int, drops: bool = True) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
 
-        ``now_ns`` is the time after the step. A motion that was asked for at a time of that clock is
-        dropped, the present reference held; any other goes on undisturbed.
+        ``now_ns`` is the time after the step. The motion goes on undisturbed; one that was asked for at a
+        time of that clock is dropped if the step is one that ``drops`` it, and the present reference held.
         """
         state = self.state
         if not isinstance(state, states.Tracking):
             return False
         plan = shifted(state.plan, by_ns)
         self.goals.shift(by_ns)
-        if isinstance(state, states.Moving) and state.stamped and now_ns < plan.end_ns:
+        if drops and isinstance(state, states.Moving) and state.stamped and now_ns < plan.end_ns:
             self.state = states.Holding(hold_from(plan, now_ns), state.begin)
             self.goals.drop(f"the clock was stepped by {by_ns * NANOSECOND:.3f} s")
             return True

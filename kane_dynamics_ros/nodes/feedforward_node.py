@@ -24,7 +24,7 @@ from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, Tra
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import Condition
-from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
+from kane_dynamics_ros.nodes.feedforward.controller import STEP_NS, Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck, ModelCheckError
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
@@ -352,7 +352,8 @@ class FeedforwardNode(LifecycleNode):
     def _on_clock_step(self, step_ns: int) -> None:
         dropped = self._controller is not None and self._controller.shift_clock(step_ns)
         effect = "the trajectory, which had a stamp, is dropped" if dropped else "the motion goes on"
-        self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
+        if abs(step_ns) > STEP_NS:
+            self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
 
     def _on_clock_jump(self, seconds: float) -> None:
         controller = self._controller

@@ -328,6 +328,18 @@ def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
     np.testing.assert_allclose(arm.loop.last.reference, [before, REST, REST], atol=1e-12)  # rounding
 
 
+def test_a_small_step_of_the_clock_leaves_a_motion_with_a_stamp_undisturbed():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(replace(goal(Q + 0.3), stamp_ns=arm.now_ns), arm.now_ns)
+    arm.steps(0.4)
+    before, small = arm.loop.last.reference, SECOND // 50
+    assert not arm.loop.shift_clock(small, arm.now_ns + small, drops=False)
+    arm.loop.step(Q, REST, arm.now_ns + small, arm.time + STEP)
+    np.testing.assert_array_equal(arm.loop.last.reference, before)
+    assert [state for _, state, _ in told(arm)] == ["accepted"]
+
+
 def told(arm):
     """States and reasons that the loop has to report."""
     return [(each.ticket.number, each.state, each.reason) for each in arm.loop.goals.pop_outcomes()]

@@ -1,11 +1,11 @@
 """What the node publishes of external efforts, with a stand-in for the middleware: times are the test's."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from stand_in_node import StandInNode
 
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
@@ -20,32 +20,15 @@ PERIOD_NS = 1_000_000
 SETTLED = 1000  # states: a hundred time constants of the residual, less than one of the cut-off frequency
 
 
-class Topic:
-    """A publisher that somebody listens to, or nobody."""
-
-    def __init__(self):
-        self.subscribers, self.messages = 1, []
-
-    def get_subscription_count(self):
-        return self.subscribers
-
-    def publish(self, message):
-        self.messages.append(message)
-
-
 class Bench:
     """The observer's output, fed with an arm at rest that is pushed or not."""
 
     def __init__(self):
-        self.topics, self.now_ns = {}, 0
-        node = SimpleNamespace(
-            create_publisher=lambda kind, topic, qos: self.topics.setdefault(topic, Topic()),
-            create_service=lambda *_: None,
-        )
-        self.output = ObserverOutput(node, ControlLoop(build_settings(VALUES, MODEL)), VALUES)
+        self.node, self.now_ns = StandInNode(), 0
+        self.output = ObserverOutput(self.node, ControlLoop(build_settings(VALUES, MODEL)), VALUES)
 
     def listen(self, subscribers):
-        for topic in self.topics.values():
+        for topic in self.node.topics.values():
             topic.subscribers = subscribers
         self.output.look_for_subscribers()
 
@@ -54,7 +37,7 @@ class Bench:
         for _ in range(states):
             self.now_ns += PERIOD_NS
             self.output.take(Q, 0.0 * Q, MODEL.gravity(Q) - push, self.now_ns)
-        return self.topics["~/external_torque"].messages[-1].effort[0]
+        return self.node.topics["~/external_torque"].messages[-1].effort[0]
 
 
 def test_an_effort_from_before_a_gap_is_not_in_the_smoothed_one_after_it():

@@ -47,15 +47,17 @@ RAMP_TIME = 2.0  # [s] at most for limits.effort_rate on the way to the last com
 FLUSH_TIME = Duration(nanoseconds=200_000_000)
 SOURCES = 16  # publishers of states that are remembered
 UNBEARABLE = -0.2  # damping ratio with one period of delay, less than any real loop has
-STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
+STEP_NS = 50_000_000  # of the system clock, beyond which a stamp does not mean any more what it did
+NOISE_NS = 100_000  # between two readings of clocks that belong together
 
 
 class NodeClock:
     """``now_ns`` for stamps and trajectories [ns], ``steady`` for timeouts [s].
 
-    Under system time the clock of stamps runs on the steady clock, from the system clock's reading; a step
-    of the system clock is noticed and reported, and does not disturb a running motion. Under simulated time
-    it is the ROS clock, and timeouts count its seconds.
+    Under system time the clock of stamps runs on the steady clock, from the system clock's reading; every
+    step of the system clock is noticed and reported, so that running motions can be shifted by it. What the
+    machine's time service does otherwise, a change of rate, it does to both clocks. Under simulated time it
+    is the ROS clock, and timeouts count its seconds.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -79,9 +81,13 @@ class NodeClock:
     def check(self) -> int:
         """Follow the system clock; how far it was stepped since the last check [ns], 0 when it was not."""
         self.simulated = self._clock.ros_time_is_active
-        offset_ns = time.time_ns() - time.monotonic_ns()
-        step_ns, self._offset_ns = offset_ns - self._offset_ns, offset_ns
-        return step_ns if abs(step_ns) > STEP_NS and not self.simulated else 0
+        before_ns = time.monotonic_ns()
+        offset_ns = time.time_ns() - before_ns
+        step_ns = offset_ns - self._offset_ns
+        if time.monotonic_ns() - before_ns > NOISE_NS or abs(step_ns) < NOISE_NS:
+            return 0  # another process ran between the readings, or it is noise
+        self._offset_ns = offset_ns
+        return 0 if self.simulated else step_ns
 
 
 def on_jump_back(clock: Clock, react: Callable[[float], None]) -> JumpHandle:
@@ -344,9 +350,11 @@ class Controller:
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
-        self.reader.forget()
-        self.external.forget()
-        return self.loop.shift_clock(step_ns, self._clock.now_ns())
+        far = abs(step_ns) > STEP_NS
+        if far:
+            self.reader.forget()
+            self.external.forget()
+        return self.loop.shift_clock(step_ns, self._clock.now_ns(), drops=far)
 
     def forget(self, reason: str) -> None:
         """Drop the motion and the states; the next complete state is held."""
