@@ -26,7 +26,7 @@ from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import Condition
 from kane_dynamics_ros.nodes.feedforward.controller import STEP_NS, Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck, ModelCheckError
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
 from kane_dynamics_ros.nodes.feedforward.trajectories import (
     BackgroundAnnotation,
@@ -302,7 +302,7 @@ class FeedforwardNode(LifecycleNode):
             if self._controller is not None:
                 self._controller.prepare(values)
             elif self._last_model is not None and values["model"] == self._last_model[0]:
-                build_observer(values, build_settings(values, self._last_model[1]))
+                build_settings(values, self._last_model[1])
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

@@ -1,6 +1,7 @@
 """What the launch files start, and what keeps them from starting anything."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -118,11 +119,12 @@ def test_what_is_wrong_is_named_before_anything_starts(given, named):
     assert named in str(caught.value)
 
 
-def test_gains_for_other_joints_are_refused_before_anything_starts(tmp_path):
+@pytest.mark.parametrize("name", ["feedforward_pd.kp", "collision.constant", "observer.gain"])
+def test_values_for_other_joints_are_refused_before_anything_starts(tmp_path, name):
     file = tmp_path / "six.yaml"
-    parameters = {"feedforward_pd": {"kp": [1.0] * 6}, "mode": "feedforward_pd"}
+    parameters = {name: [1.0] * 6, "mode": "feedforward_pd"}
     file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
-    with pytest.raises(KaneDynamicsError, match=r"feedforward_pd\.kp"):
+    with pytest.raises(KaneDynamicsError, match=re.escape(f"'{name}'")):
         started("feedforward", params_file=str(file))
 
 

@@ -15,10 +15,12 @@ import rclpy
 import yaml
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
+from stand_in_node import StandInNode
 
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.nodes.feedforward.controller import Controller
 from kane_dynamics_ros.nodes.feedforward.observer import wrench_topics
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
@@ -307,3 +309,14 @@ def test_a_trees_other_tips_have_payloads_in_both_nodes_and_topics_of_their_own(
     assert wrench_topics(tree.tips) == ["~/external_wrench/left_hand", "~/external_wrench/right_hand"]
     assert wrench_topics(MODEL.tips) == ["~/external_wrench"]
     assert len(set(wrench_topics(["a b", "a-b", "a_b"]))) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("computed_torque.kp", [1.0, 2.0]), ("collision.constant", [1.0] * 6)]
+)
+def test_values_that_are_refused_leave_nothing_on_the_node(name, value):
+    """A publisher that stayed would look like another node's after the next, good configuration."""
+    node = StandInNode()
+    with pytest.raises(RosParameterError):
+        Controller(node, None, MODEL, DEFAULTS | {name: value})
+    assert (node.topics, node.services) == ({}, {})

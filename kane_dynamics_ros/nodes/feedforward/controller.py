@@ -27,7 +27,7 @@ from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, 
 from kane_dynamics_ros.control.states import Reaction
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
-from kane_dynamics_ros.nodes.feedforward.parameters import build_observer, build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
     BURST_QOS,
@@ -222,7 +222,6 @@ class Controller:
     def prepare(self, values: Values) -> LoopSettings:
         """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
-        build_observer(values, settings)
         self._refuse_unbearable(settings.law, values)
         return settings
 

@@ -64,7 +64,7 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     )
     lower, upper = limits.position_limits(joints)
     fastest = limits.velocity_limits(joints)
-    return LoopSettings(
+    settings = LoopSettings(
         law=build_law(values["mode"], model, kp, kd, switches, beyond),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
@@ -82,6 +82,8 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
         fastest=fastest if np.isfinite(fastest).any() else None,
         comply_damping=values["collision.damping"],
     )
+    build_observer(values, settings)  # raises for values of the observer's
+    return settings
 
 
 def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
