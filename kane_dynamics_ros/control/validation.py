@@ -19,7 +19,7 @@ FIELDS = ("positions", "velocities", "accelerations", "effort")
 END_VELOCITY_TOLERANCE = float(np.finfo(np.float32).eps)  # [rad/s] or [m/s]: joint_trajectory_controller's
 Item = TypeVar("Item")
 
-BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
+BLOCK = 200  # points or segments at a time: each operation on them is short, and another thread may run then
 
 
 class TrajectoryError(KaneDynamicsError):

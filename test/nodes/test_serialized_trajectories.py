@@ -118,7 +118,7 @@ class Prepared:
         self.bad = bad
         if not slow:
             self.go_on.set()
-        self.queue = Preparation(self.prepare, self)
+        self.queue = Preparation(self.prepare, self, lambda: False)
 
     def error(self, text, **_):
         self.errors.append(text)
@@ -175,6 +175,52 @@ def test_a_short_trajectory_does_not_overtake_a_long_one_that_is_being_prepared(
     assert prepared.wait(2) == [(1, ""), (2, "")]
 
 
+@pytest.mark.parametrize("points", [0, 1], ids=["a stop", "a short one"])
+def test_what_another_thread_sends_does_not_overtake_a_short_one_that_is_being_prepared(points):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def prepare(request, number, goal):
+        begun.set()
+        assert number > 1 or go_on.wait(20.0)
+        return Candidate(Ticket(number), None)
+
+    queue = Preparation(prepare, None, lambda: False)
+    threads = [
+        threading.Thread(
+            target=queue.submit, args=(SimpleNamespace(points=[None] * count, stamp_ns=0, label=""),)
+        )
+        for count in (1, points)
+    ]
+    threads[0].start()
+    assert begun.wait(20.0)
+    threads[1].start()
+    time.sleep(0.05)
+    go_on.set()
+    for each in threads:
+        each.join(20.0)
+    assert [each.ticket.number for each in queue.ready] == [1, 2]
+    queue.finish()
+
+
+@pytest.mark.parametrize(("points", "slowly"), [(1, True), (100, False)])
+def test_what_takes_long_is_not_prepared_in_the_thread_that_submits(points, slowly):
+    """Of an action's goal that is the thread of the commands."""
+    names = []
+
+    def prepare(request, number, goal):
+        names.append(threading.current_thread().name)
+        return Candidate(Ticket(number), None)
+
+    queue = Preparation(prepare, None, lambda: slowly)
+    queue.submit(SimpleNamespace(points=[None] * points, stamp_ns=0, label=""))
+    deadline = time.monotonic() + 20.0
+    while not queue.ready:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    queue.finish()
+    assert names == ["prepare"]
+
+
 def test_of_many_that_wait_the_newest_is_prepared_and_what_it_replaces_is_skipped():
     prepared = Prepared(bad=(5,))
     for points, stamp in ((LONG, 0), (LONG, 0), (LONG, 7), (LONG, 0), (1, 0), (LONG, 9)):
@@ -224,7 +270,7 @@ def test_a_fault_while_preparing_refuses_the_trajectory_and_is_logged_with_its_t
         raise ZeroDivisionError("of the test")
 
     prepared = Prepared()
-    queue = Preparation(prepare, prepared)
+    queue = Preparation(prepare, prepared, lambda: False)
     queue.submit(SimpleNamespace(points=[None], stamp_ns=0, label="mine"))
     (candidate,) = queue.ready
     assert candidate.ticket == Ticket(1, 0, "mine")

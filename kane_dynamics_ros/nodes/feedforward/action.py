@@ -69,8 +69,8 @@ class TrajectoryAction:
 
     ``intake`` prepares the trajectories; ``take`` lets what is prepared be followed at once, so that
     ``on_outcome`` is told before the goal is answered. So a goal is rejected for everything for which a
-    trajectory is refused; but one that is too long to be prepared at once is accepted, and aborted if it is
-    refused later.
+    trajectory is refused; but one that takes too long to be prepared at once, as any does that is retimed, is
+    accepted, and aborted if it is refused later.
     """
 
     def __init__(

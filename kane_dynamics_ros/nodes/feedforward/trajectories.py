@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryError, TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.messages import (
     OUTPUT_QOS,
@@ -32,6 +32,7 @@ from kane_dynamics_ros.nodes.messages import (
 from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
+SHORT = 50  # points, which take a millisecond: so long a command may wait while an action's goal is judged
 MOST_POINTS = 400_000  # of trajectories that wait; a point of seven joints takes some 200 bytes
 MOST_ANNOTATIONS = 4  # that wait
 REPEAT = 1.0  # [s] between two log lines of what a stream may cause at any rate
@@ -55,12 +56,12 @@ class Preparation:
     points, a request to stop, overtakes those that are still being prepared; one without a stamp those that
     wait, for it will replace them: they are refused. A newer one that turns out to be bad replaces nothing.
     ``prepare`` is called in other threads, with the request, its number and the action's goal that it came
-    with.
+    with; while ``slowly`` says so, it takes long for any request.
     """
 
-    def __init__(self, prepare: Prepare, logger: RcutilsLogger) -> None:
+    def __init__(self, prepare: Prepare, logger: RcutilsLogger, slowly: Callable[[], bool]) -> None:
         self.ready: deque[Candidate | int] = deque()
-        self._prepare, self._logger = prepare, logger
+        self._prepare, self._logger, self._slowly = prepare, logger, slowly
         self._changed = threading.Condition()  # guards all that follows
         self._waiting: list[Waiting] = []
         self._current: int | None = None  # the number that is being prepared
@@ -72,14 +73,14 @@ class Preparation:
 
     def submit(self, request: TrajectoryRequest, goal: Any = None) -> int:
         """Prepare a request, at once if it is short; its number."""
-        with self._changed:
+        with self._changed:  # until a short one is ready: no other thread's may come before or between
             self._received += 1
             item = Waiting(self._received, request, goal)
             if not request.points and goal is None:
                 why = f"trajectory {item.number} asked to stop before this one was ready"
                 self._refuse_before(item.number, why)
                 self._refused = why
-            elif self._waiting or self._current is not None or len(request.points) > BLOCK:
+            elif self._waiting or self._current or len(request.points) > SHORT or self._slowly():
                 self._waiting.append(item)
                 points = sum(len(each.request.points) for each in self._waiting)
                 while len(self._waiting) > 1 and points > MOST_POINTS:
@@ -87,7 +88,7 @@ class Preparation:
                     self._refuse_before(self._waiting[1].number, "too many trajectories wait")
                 self._changed.notify()
                 return item.number
-        self.ready.append(self._prepared(item))
+            self.ready.append(self._prepared(item))
         return item.number
 
     def cancel(self, number: int) -> None:
@@ -156,7 +157,8 @@ class TrajectoryIntake(Preparation):
     """Takes ``joint_trajectory`` in a thread of its own, and prepares it in another."""
 
     def __init__(self, node: Node, prepare: Prepare) -> None:
-        super().__init__(prepare, node.get_logger())
+        limits = "trajectory.limits"
+        super().__init__(prepare, node.get_logger(), lambda: node.get_parameter(limits).value == "retime")
         self._subscription = node.create_subscription(
             JointTrajectory,
             "joint_trajectory",
