@@ -413,13 +413,13 @@ class ControlLoop:
         if tolerances is not None:
             error = position_error(self.settings.law, reference[0], q)
             if ended:
-                self._arrive(tolerances, error, qd, now_ns)
+                self._arrive(tolerances, error, qd, time)
             elif (joint := tolerances.violated(error, reference, qd)) is not None:
                 far, allowed = abs(error[joint]), tolerances.trajectory[joint]
                 what = f"is {far:.3g} from its reference; allowed is {allowed:g}"
                 if not far > allowed > 0.0:
                     what = f"moves at {qd[joint]:.3g} per second, its reference at {reference[1, joint]:.3g}"
-                self._lose(joint, what, now_ns)
+                self._lose(joint, what, time)
             if isinstance(self.state, states.Reacting):
                 return self._paused(self.state, q, qd, time)
             if self.state is not state and isinstance(self.state, states.Tracking):
@@ -510,19 +510,19 @@ class ControlLoop:
         own = goals[0].tolerances if goals else None
         return self.settings.tolerances if own is None else own
 
-    def _arrive(self, tolerances: Tolerances, error: Array, qd: Array, now_ns: int) -> None:
+    def _arrive(self, tolerances: Tolerances, error: Array, qd: Array, time: float) -> None:
         """The motion has ended: the trajectory is finished when the arm is measured to be there."""
         goal = self.goals.open[0]
         joint = tolerances.missed(error, qd)
         if joint is None:
             self.goals.finish(tolerances.measures)
-        elif tolerances.goal_time and now_ns - goal.end_ns > tolerances.goal_time / NANOSECOND:
+        elif tolerances.goal_time and self._last_ns - goal.end_ns > tolerances.goal_time / NANOSECOND:
             what = (
                 f"is {abs(error[joint]):.3g} from its goal, at {abs(qd[joint]):.3g} per second, "
                 f"{tolerances.goal_time:g} s after the end; allowed is {tolerances.goal[joint]:g}, at "
                 f"{tolerances.stopped_velocity:g}"
             )
-            self._lose(joint, what, now_ns, "goal_tolerance")
+            self._lose(joint, what, time, "goal_tolerance")
 
     def _watch_effect(self, time: float) -> None:
         """Drop a motion of which the arm shows nothing."""
@@ -538,24 +538,23 @@ class ControlLoop:
             moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g}"
             asked = f"{abs(last.tau[found.joint]):.3g} {'N' if joint.kind == 'prismatic' else 'N m'}"
             asked += f" of at most {limit:g}" if math.isfinite(limit) else ""
-            self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", self._last_ns)
+            self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", time)
 
-    def _lose(self, joint: int, what: str, now_ns: int, cause: Cause = "path_tolerance") -> None:
+    def _lose(self, joint: int, what: str, time: float, cause: Cause = "path_tolerance") -> None:
         """The arm does not follow: drop the trajectory, hold the measured position or what is asked for."""
-        self.counts["tracking_error"] += 1
         self.lost = f"joint {self.settings.law.rigid.joint_names[joint]!r} {what}"
         reaction = self.settings.safety.reactions["tracking_error"]
         reason = f"tracking_error: {self.lost}"
-        if reaction == "ignore":
-            if cause == "goal_tolerance":  # the motion is over, and did not succeed
-                self.goals.drop_one(self.goals.open[0], reason, cause)
-            return
-        self.goals.drop(reason, cause)
-        self._effect.forget()
+        if reaction != "ignore":
+            self.goals.drop(reason, cause)
+            self._effect.forget()
+        elif cause == "goal_tolerance":  # the motion is over, and did not succeed
+            self.goals.drop_one(self.goals.open[0], reason, cause)
         if reaction == "hold" and self.seen.q is not None:
-            self.state = states.Holding(hold_at(self.seen.q, now_ns), self.seen.q)
+            self.counts["tracking_error"] += 1
+            self.state = states.Holding(hold_at(self.seen.q, self._last_ns), self.seen.q)
         else:
-            self.state = states.raised(self.state, "tracking_error", self.settings.safety)
+            self._raise("tracking_error", time)
 
     def _raise(self, fault: states.FaultKind, time: float) -> None:
         self.counts[fault] += 1

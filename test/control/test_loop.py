@@ -955,6 +955,18 @@ def test_a_fault_that_comes_back_after_every_recovery_lasts_until_something_is_c
             assert isinstance(arm.loop.state, Holding)
 
 
+@pytest.mark.parametrize("reaction", ["zero", "stop"])
+def test_an_arm_that_is_lost_after_every_recovery_is_left_alone(reaction):
+    arm = Arm(tolerances=TOLERANCES, reactions={"tracking_error": reaction})
+    arm.step()
+    for k in range(1, 9):
+        away = Q + 0.3 * (k % 2)
+        arm.steps(0.3, q=away)
+        assert arm.loop.counts["tracking_error"] == min(k, 6)
+        assert isinstance(arm.loop.state, Reacting) == (k > 5)  # the first fault, and five relapses
+    assert (arm.loop.state.fault, arm.loop.state.lasting) == ("tracking_error", True)
+
+
 def test_an_activation_ends_a_lasting_reaction_and_rare_faults_never_last():
     arm = Arm(fastest=np.full(N, 2.0))
     arm.step()

@@ -229,7 +229,8 @@ def record_loop(model: DynamicsModel, cycles: int, seed: int) -> Recording:
         lasting.append(isinstance(loop.state, states.Reacting) and loop.state.lasting)
         faults.append([loop.counts[fault] for fault in FAULTS])
         if isinstance(loop.state, states.Reacting):
-            reactions.add(f"{loop.state.fault} {loop.state.reaction}")
+            lasts = " lasting" if loop.state.lasting else ""
+            reactions.add(f"{loop.state.fault} {loop.state.reaction}{lasts}")
         if isinstance(loop.state, states.Tracking) and loop.last is not None:
             wanted = loop.last.reference[0]
         elif loop.seen.q is not None:
