@@ -31,6 +31,8 @@ from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import CONTROL, load_model
 from kane_dynamics_ros.runtime.node_parameters import payload, wrong_parameter
+from kane_dynamics_ros.runtime.parameters import checked_payload
+from kane_dynamics_ros.simulation.faults import Faults
 from kane_dynamics_ros.text import counted
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
@@ -128,9 +130,11 @@ class SimulatedHardwareNode(Node):
         self._states = self.create_publisher(JointState, "joint_states", BURST_QOS)
         self._message = JointState()
         self._time = self._build_time()
+        self._time.check_pause(self.values["time.paused"])
         self._time.pause(self.values["time.paused"])
         self._subscribe()
-        self.add_on_set_parameters_callback(self._on_parameters)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
         self.get_logger().info(
             f"simulating {', '.join(self.hardware.joint_names)} at {self.values['update_rate']:g} Hz; "
             "the brakes hold the arm until the first command"
@@ -248,21 +252,26 @@ class SimulatedHardwareNode(Node):
         if self._tip is not None:
             self._tip.publish(self._message.header.stamp)
 
-    def _on_parameters(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
-        """Payload and faults may change while running; a wrong value is refused with the reason."""
-        changed = {each.name: each.value for each in parameters}
+    def _check_parameters(self, changes: "list[Parameter[Any]]") -> SetParametersResult:
+        """Payload, faults and a pause may change while running; a wrong value is refused with the reason."""
         try:
-            values = read(self, TABLE, changed)
-            if any(name.startswith("payload.") for name in changed):
-                self.hardware.engine.set_payload(payload(values))
-            if "time.paused" in changed:
-                self._time.pause(values["time.paused"])
-            if "faults.active" in changed:
-                self.hardware.switch_faults(faults(values, "faults.active"))
+            values = read(self, TABLE, {each.name: each.value for each in changes})
+            checked_payload(payload(values))
+            Faults(self.hardware.joint_names, faults(values, "faults.active"))
+            self._time.check_pause(values["time.paused"])
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        self.values = values
         return SetParametersResult(successful=True)
+
+    def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
+        """Use what was checked."""
+        changed, self.values = {each.name for each in changes}, read(self, TABLE)
+        if any(name.startswith("payload.") for name in changed):
+            self.hardware.engine.set_payload(payload(self.values))
+        if "time.paused" in changed:
+            self._time.pause(self.values["time.paused"])
+        if "faults.active" in changed:
+            self.hardware.switch_faults(faults(self.values, "faults.active"))
 
 
 def main() -> int:

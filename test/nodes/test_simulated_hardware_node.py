@@ -11,7 +11,7 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -68,6 +68,9 @@ class Bench:
             Float64MultiArray, f"forward_{interface}_controller/commands", 10
         )
         self.parameters = self.probe.create_client(SetParameters, "simulated_hardware/set_parameters")
+        self.atomically = self.probe.create_client(
+            SetParametersAtomically, "simulated_hardware/set_parameters_atomically"
+        )
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self.executor.add_node(self.probe)
@@ -99,6 +102,14 @@ class Bench:
         self.until(future.done)
         (result,) = future.result().results
         return result.successful, result.reason
+
+    def set_together(self, values: dict[str, Any]) -> Any:
+        """The result of a set of parameters, whole or not at all."""
+        messages = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        self.until(self.atomically.service_is_ready)
+        future = self.atomically.call_async(SetParametersAtomically.Request(parameters=messages))
+        self.until(future.done)
+        return future.result().result
 
     def fresh(self, count: int = 1) -> list[JointState]:
         """The next joint states, two left out that were already on their way."""
@@ -211,6 +222,21 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
     assert arm.set("update_rate", 10.0)[0] is False
     assert arm.set("payload.mass", 2) == (True, "")
     assert arm.node.hardware.engine.model.parameters.payload.mass == 2.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"faults.active": ["lock:elbow"]}, {"time.paused": True}, {"payload.inertia": [1.0] * 6}]
+)
+def test_of_a_set_that_is_refused_nothing_is_applied(bench: Any, wrong: dict[str, Any]) -> None:
+    arm = bench()
+    good = {"payload.mass": 2.0, "faults.active": ["nan:beta_4"]}
+    assert not arm.set_together(good | wrong).successful
+    assert arm.node.hardware.engine.model.parameters.payload.mass == 0.0
+    assert arm.node.hardware.faults.active == ()
+    assert arm.node.values["payload.mass"] == 0.0
+    assert arm.set_together(good).successful
+    assert arm.node.hardware.engine.model.parameters.payload.mass == 2.0
+    assert [str(each) for each in arm.node.hardware.faults.active] == ["nan:beta_4"]
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,13 @@ class SimulationTime(ABC):
     def commanded(self) -> None:  # noqa: B027
         """A good command has just been taken."""
 
-    def pause(self, wanted: bool) -> None:
-        """Stand still, or go on. Raises ``RosParameterError`` where time cannot stand still."""
+    def check_pause(self, wanted: bool) -> None:
+        """Raise ``RosParameterError`` where time cannot stand still."""
         if wanted:
             raise wrong_parameter("time.paused", wanted, "false, unless time.mode is lock_step")
+
+    def pause(self, wanted: bool) -> None:  # noqa: B027
+        """Stand still, or go on."""
 
     @abstractmethod
     def lost(self) -> str:
@@ -256,6 +259,8 @@ class LockStepTime(SimulationTime):
     def commanded(self) -> None:
         if self._lock_step.commanded(time.monotonic_ns()) == "advance":
             self._to_next_state()
+
+    def check_pause(self, wanted: bool) -> None: ...
 
     def pause(self, wanted: bool) -> None:
         now = time.monotonic_ns()
