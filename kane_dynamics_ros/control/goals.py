@@ -124,13 +124,13 @@ class Ticket:
 class TrajectoryOutcome:
     """One change of a trajectory's state.
 
-    ``reason`` is in words; ``cause`` says why one was dropped, and ``error`` why it was refused.
+    ``reason`` is in words; ``cause`` says in one word why one was dropped, or refused: ``error``'s code.
     """
 
     ticket: Ticket
     state: TrajectoryState
     reason: str
-    cause: Cause = ""
+    cause: str = ""
     error: TrajectoryError | None = None
 
     @property
@@ -230,7 +230,7 @@ class Goals:
 
 def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
     """The outcome of a trajectory that is not followed."""
-    return TrajectoryOutcome(ticket, "refused", str(error), error=error)
+    return TrajectoryOutcome(ticket, "refused", str(error), error.code, error)
 
 
 def _inverse(limits: Array) -> Array:

@@ -50,7 +50,6 @@ from kane_dynamics_ros.errors import NonFiniteError
 
 STOP_PERIODS = 20  # of the states: a stop that is shorter is none for a loop with delays
 SLOW = 0.01  # [rad/s or m/s]: an arm that is slower stays where it is
-NO_STATE_YET = "no joint states have come yet"
 SLOW_STATES = 5  # in a row: at the turning point of an oscillation an arm is slow for a moment
 
 
@@ -218,9 +217,9 @@ class ControlLoop:
         if isinstance(state, states.Suspended):
             raise TrajectoryError(f"{state.reason}; {again}", "no_effect")
         if isinstance(state, states.Starting):
-            raise TrajectoryError(f"{NO_STATE_YET}; {again}", "no_state", fault=None)
+            raise TrajectoryError(f"no joint states have come yet; {again}", "no_state")
         fault = state.fault if isinstance(state, states.Reacting) else "collision"
-        raise TrajectoryError(f"the arm is in a safe state after {fault}; {again}", "no_state", fault=fault)
+        raise TrajectoryError(f"the arm is in a safe state after {fault}; {again}", "safe_state", fault=fault)
 
     def _started(self, state: states.Moving, waiting: Prepared, now_ns: int) -> states.Moving:
         """A trajectory that waited for a state starts now."""

@@ -29,7 +29,7 @@ class TrajectoryError(KaneDynamicsError):
     ``time_not_increasing``, ``moving_at_the_end``, ``already_past``; ``index`` is the point's, ``field`` and
     ``joint`` say where in it. Of the names: ``duplicate_joint``, ``unknown_joint``, ``missing_joints``. Of
     the motion: ``outside_limits``, ``step``, ``effort_limit``, ``too_many_points``. Of a goal: ``tolerance``,
-    ``empty_goal``. Of what the node does: ``no_state``, ``no_effect``, ``gravity_compensation``,
+    ``empty_goal``. Of the node: ``no_state``, ``safe_state``, ``no_effect``, ``gravity_compensation``,
     ``not_active``, ``overtaken``, ``abandoned``. ``fault``: a fault of this package.
     """
 

@@ -22,7 +22,6 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.loop import NO_STATE_YET
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -77,8 +76,7 @@ class TrajectorySender:
         while answered:
             while self._news:
                 news = self._news.popleft()
-                waits = news["state"] == "refused" and news["reason"].startswith(NO_STATE_YET)
-                if waits and time.monotonic() < end:
+                if news.get("code") == "no_state" and time.monotonic() < end:
                     self._until(lambda: False, AGAIN)
                     if not self._wait():  # stopped: the arm must not move any more
                         return INTERRUPTED

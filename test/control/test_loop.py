@@ -180,7 +180,7 @@ def test_control_resumes_at_the_measured_position_after_good_states():
     moved = Q + 0.05
     arm.step(q=moved, after=0.6)
     assert isinstance(arm.loop.state, Reacting)
-    with refusing("no_state"):
+    with refusing("safe_state"):
         arm.loop.follow(goal(Q), arm.now_ns)
     arm.steps(0.25, q=moved)
     assert isinstance(arm.loop.state, Holding)
@@ -741,7 +741,7 @@ def test_the_reaction_to_a_collision_lasts_until_it_is_reset(reaction):
         assert found is None
     else:
         np.testing.assert_allclose(found, expected, atol=1e-12)
-    with refusing("no_state", match="collision"):
+    with refusing("safe_state", match="collision"):
         arm.loop.follow(TrajectoryRequest(tuple(MODEL.joint_names), (), 0), 0)
     arm.loop.reset_collision()
     np.testing.assert_allclose(arm.step(away), gravity, atol=1e-9)  # held where it is
@@ -943,7 +943,7 @@ def test_a_fault_that_comes_back_after_every_recovery_lasts_until_something_is_c
         assert lasting == (k > 5)  # the first fault, and five relapses
     arm.steps(30.0)
     assert arm.loop.state.lasting
-    with refusing("no_state"):
+    with refusing("safe_state"):
         arm.loop.follow(goal(Q), arm.now_ns)
     for _ in range(2):
         arm.loop.settings = replace(arm.loop.settings)  # other parameters: it tries again, and counts anew

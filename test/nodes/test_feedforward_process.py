@@ -32,6 +32,8 @@ from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.nodes.messages import values_of
+
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 
@@ -142,8 +144,9 @@ def test_the_sender_of_a_trajectory_learns_what_became_of_it(lab):
         DiagnosticStatus.ERROR,
         DiagnosticStatus.OK,
     ]
-    reason = {each.key: each.value for each in statuses[1].values}["reason"]
-    assert reason.startswith("position of joint 'gamma_")
+    told = values_of(statuses[1])
+    assert told["reason"].startswith("position of joint 'gamma_")
+    assert [values_of(each)["code"] for each in statuses] == ["", "outside_limits", ""]
 
 
 def rests_at(reference, goal):

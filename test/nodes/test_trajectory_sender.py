@@ -18,7 +18,6 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.cli.send import pub_command
-from kane_dynamics_ros.control.loop import NO_STATE_YET
 from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS
 from kane_dynamics_ros.nodes.trajectory_sender import STATUS
 
@@ -49,8 +48,9 @@ def controller(ros_domain):
 
         def take(message):
             received.append(message)
-            for frame_id, state, reason in answers or ():
+            for frame_id, state, reason, *code in answers or ():
                 values = {"state": state, "reason": reason, "frame_id": frame_id or message.header.frame_id}
+                values["code"] = "".join(code)
                 status.publish(DiagnosticStatus(values=[KeyValue(key=k, value=v) for k, v in values.items()]))
 
         node.create_subscription(JointTrajectory, "joint_trajectory", take, TRAJECTORY_QOS)
@@ -100,7 +100,7 @@ def test_a_controller_that_waits_for_states_is_asked_again(controller, file):
 
         def __iter__(self):
             good = len(received) >= self.ready
-            yield ("", "finished", "reached") if good else ("", "refused", f"{NO_STATE_YET}; again")
+            yield ("", "finished", "reached") if good else ("", "refused", "not yet", "no_state")
 
     answers = Answers([None])
     received = controller(answers)
@@ -109,7 +109,7 @@ def test_a_controller_that_waits_for_states_is_asked_again(controller, file):
     assert len(received) == 2
     answers.ready = math.inf
     refused = send(file, "--timeout", "3")
-    assert (refused.returncode, refused.stdout.splitlines()[-1]) == (1, f"refused: {NO_STATE_YET}; again")
+    assert (refused.returncode, refused.stdout.splitlines()[-1]) == (1, "refused: not yet")
 
 
 @pytest.mark.parametrize("state", ["refused", "dropped"])

@@ -50,8 +50,7 @@ def ended_by(outcome: TrajectoryOutcome, cancel_requested: bool) -> Ended | None
         return Ended("succeeded", SUCCESSFUL, outcome.reason)
     if cancel_requested:
         return Ended("canceled", SUCCESSFUL, outcome.reason)
-    why = outcome.cause if outcome.error is None else outcome.error.code
-    return Ended("aborted", CODES.get(why, INVALID_GOAL), outcome.reason)
+    return Ended("aborted", CODES.get(outcome.cause, INVALID_GOAL), outcome.reason)
 
 
 @dataclass

@@ -234,6 +234,7 @@ class TrajectoryStatus:
         figures = {
             "state": outcome.state,
             "reason": outcome.reason,
+            "code": outcome.cause,
             "id": str(ticket.number),
             "stamp": f"{seconds}.{nanoseconds:09d}",
             "frame_id": ticket.label,
