@@ -66,6 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     rows = [("", *columns, "unit")]
     for i, joint in enumerate(model.joints):
         cells = (f"{round(column[i], 6) + 0.0:.6f}" for column in columns.values())
-        rows.append((joint.name, *cells, "N" if joint.kind == "prismatic" else "N m"))
+        rows.append((joint.name, *cells, joint.effort_unit))
     print("\n".join(aligned(rows, left={0, len(columns) + 1})))
     return 0

@@ -414,10 +414,12 @@ class ControlLoop:
             if ended:
                 self._arrive(tolerances, error, qd, time)
             elif (joint := tolerances.violated(error, reference, qd)) is not None:
+                unit = self.settings.law.rigid.joints[joint].unit
                 far, allowed = abs(error[joint]), tolerances.trajectory[joint]
-                what = f"is {far:.3g} from its reference; allowed is {allowed:g}"
-                if not far > allowed > 0.0:
-                    what = f"moves at {qd[joint]:.3g} per second, its reference at {reference[1, joint]:.3g}"
+                what = f"is {far:.3g} {unit} from its reference; allowed is {allowed:g} {unit}"
+                if (most := tolerances.trajectory_velocity) is not None and not far > allowed > 0.0:
+                    what = f"moves at {qd[joint]:.3g} {unit}/s, its reference at {reference[1, joint]:.3g}; "
+                    what += f"they may differ by {most[joint]:g} {unit}/s"
                 self._lose(joint, what, time)
             if isinstance(self.state, states.Reacting):
                 return self._paused(self.state, q, qd, time)
@@ -516,10 +518,11 @@ class ControlLoop:
         if joint is None:
             self.goals.finish(tolerances.measures)
         elif tolerances.goal_time and self._last_ns - goal.end_ns > tolerances.goal_time / NANOSECOND:
+            unit = self.settings.law.rigid.joints[joint].unit
             what = (
-                f"is {abs(error[joint]):.3g} from its goal, at {abs(qd[joint]):.3g} per second, "
-                f"{tolerances.goal_time:g} s after the end; allowed is {tolerances.goal[joint]:g}, at "
-                f"{tolerances.stopped_velocity:g}"
+                f"is {abs(error[joint]):.3g} {unit} from its goal, at {abs(qd[joint]):.3g} {unit}/s, "
+                f"{tolerances.goal_time:g} s after the end; allowed is {tolerances.goal[joint]:g} {unit}, at "
+                f"{tolerances.stopped_velocity:g} {unit}/s"
             )
             self._lose(joint, what, time, "goal_tolerance")
 
@@ -534,8 +537,8 @@ class ControlLoop:
         if found is not None:
             joint = self.settings.law.rigid.joints[found.joint]
             limit = self.settings.effort_limits[found.joint]
-            moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g}"
-            asked = f"{abs(last.tau[found.joint]):.3g} {'N' if joint.kind == 'prismatic' else 'N m'}"
+            moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g} {joint.unit}"
+            asked = f"{abs(last.tau[found.joint]):.3g} {joint.effort_unit}"
             asked += f" of at most {limit:g}" if math.isfinite(limit) else ""
             self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", time)
 

@@ -243,11 +243,10 @@ def check_units(bag: Path, topic: str, position: Array, joints: Sequence[JointIn
         known = column[np.isfinite(column)]
         outside = (known < joint.lower - margin) | (known > joint.upper + margin)
         if outside.mean() > MOST_OUTSIDE:
-            unit = "m" if joint.kind == "prismatic" else "rad"
             raise BagError(
                 f"{bag}: topic {topic!r}: joint {joint.name!r} is at {known.min():.4g} to {known.max():.4g}, "
-                f"its limits are {joint.lower:.4g} to {joint.upper:.4g} {unit}: degrees, or encoder ticks? "
-                "record positions in rad (prismatic joints: m)",
+                f"its limits are {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}: degrees, or encoder "
+                "ticks? record positions in rad (prismatic joints: m)",
                 "units",
                 bag=bag,
                 joint=joint.name,

@@ -137,7 +137,7 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond 
         joints.append(
             JointVerdict(
                 name=model.joint_names[j],
-                unit=_unit(model, j),
+                unit=model.joints[j].effort_unit,
                 fit=one,
                 attributions=tuple(attributions),
                 findings=tuple(words),
@@ -263,7 +263,7 @@ def unexplained(figures: Fit) -> list[str]:
 
 def _distance(model: DynamicsModel, j: int, travel: Array) -> str:
     """How far joint ``j`` moved, with its unit."""
-    return f"{travel[j]:.2g} {'m' if model.joints[j].kind == 'prismatic' else 'rad'}"
+    return f"{travel[j]:.2g} {model.joints[j].unit}"
 
 
 def _sentence(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
@@ -277,7 +277,7 @@ def _sentence(model: DynamicsModel, joint: int, one: attribution.Attribution) ->
 
 def _amount(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
     size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
-    unit = _unit(model, joint)
+    unit = model.joints[joint].effort_unit
     if one.term == "gravity" and abs(one.coefficient + 1.0) < max(WHOLE * one.error, 0.02):
         return (
             f"{_percent(size)} % too large: the measured effort lacks it, as that of robots that compensate "
@@ -300,11 +300,6 @@ def _amount(model: DynamicsModel, joint: int, one: attribution.Attribution) -> s
     elif one.coefficient < 0 and not modelled[joint]:
         sign = "negative: the effort helps the motion, which friction never does; check the effort's sign"
     return f"{size:.3g} {unit} {sign}"
-
-
-def _unit(model: DynamicsModel, joint: int) -> str:
-    """Of a joint's effort."""
-    return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
 def _percent(part: float) -> str:
@@ -333,11 +328,10 @@ def arm_finding(cause: Cause, tips: Sequence[str]) -> str:
 def coupling_finding(pair: Pair, model: DynamicsModel) -> str:
     """What the residuals of two joints together say of a drive."""
     drive, joint = (model.joints[k] for k in (pair.drive, pair.joint))
-    unit, per = ("m" if each.kind == "prismatic" else "rad" for each in (drive, joint))
     return (
         f"as if the drive of {drive.name!r} turned with {joint.name!r}, too, by about {pair.factor:.2g} "
-        f"{unit} a {per}: its friction explains {100 * pair.share:.0f} % or more of what other terms leave "
-        "of both; kane_dynamics identify finds such couplings for the node's friction.coupling"
+        f"{drive.unit} a {joint.unit}: its friction explains {100 * pair.share:.0f} % or more of what other "
+        "terms leave of both; kane_dynamics identify finds such couplings for the node's friction.coupling"
     )
 
 

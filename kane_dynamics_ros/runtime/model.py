@@ -53,6 +53,16 @@ class JointInfo(NamedTuple):
     rotor_inertia: float
     initial_position: float | None
 
+    @property
+    def unit(self) -> str:
+        """Of its position: "rad" or "m"."""
+        return "m" if self.kind == "prismatic" else "rad"
+
+    @property
+    def effort_unit(self) -> str:
+        """Of its effort: "N m" or "N"."""
+        return "N" if self.kind == "prismatic" else "N m"
+
 
 def initial_positions(joints: Sequence[JointInfo]) -> Array:
     """Where the arm starts (n,) [rad or m]: where the URDF's ``<ros2_control>`` puts it.

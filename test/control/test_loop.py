@@ -488,7 +488,7 @@ def test_an_arm_that_stands_still_never_winds_the_command_up():
     np.testing.assert_allclose(arm.step(), MODEL.gravity(Q), atol=1e-9)  # it returns without a jump
     ((_, state, reason),) = told(arm)
     assert state == "dropped"
-    assert "is 0.201 from its reference; allowed is 0.2" in reason
+    assert "is 0.201 rad from its reference; allowed is 0.2 rad" in reason
     assert arm.loop.counts["tracking_error"] == 1
 
 
@@ -518,6 +518,13 @@ def test_a_tracking_error_that_is_ignored_is_counted_and_the_motion_goes_on():
     assert arm.loop.counts["tracking_error"] > 100
     (outcome,) = arm.loop.goals.pop_outcomes()  # it never arrived, so that nobody is told it had
     assert (outcome.state, outcome.cause) == ("dropped", "goal_tolerance")
+
+
+def test_an_arm_that_is_too_slow_is_told_with_both_speeds_and_what_they_may_differ_by():
+    arm = moving_arm(tolerances=Tolerances(REST, REST, trajectory_velocity=np.full(N, 0.5)))
+    arm.steps(0.5)
+    ((_, _, reason),) = told(arm)
+    assert re.search(r"moves at 0 rad/s, its reference at 0\.5\d*; they may differ by 0\.5 rad/s$", reason)
 
 
 def test_tolerances_of_zero_are_not_checked():
@@ -564,7 +571,7 @@ def test_an_arm_that_does_not_reach_its_goal_in_time_is_reported():
     follow_with(arm, 0.1, stop=Q[0] + 0.4)
     (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "goal_tolerance")
-    assert outcome.reason.startswith("tracking_error: joint 'gamma_1' is 0.1 from its goal")
+    assert outcome.reason.startswith("tracking_error: joint 'gamma_1' is 0.1 rad from its goal, at 0 rad/s")
     assert arm.loop.last.reference[0][0] == Q[0] + 0.4  # held where it is
 
 

@@ -275,7 +275,9 @@ def test_a_joints_own_tolerance_is_a_parameter_and_one_of_no_joint_is_warned_of(
     moved = Q + np.array([0.0, 0.0, 0.0, 0.06, 0.0])  # pushed further than its own tolerance
     lab.hold(0.1, q=moved)
     lab.wait_for(
-        lambda: "tracking_error: joint 'beta_4' is 0.06 from its reference; allowed is 0.05" in node.log
+        lambda: (
+            "tracking_error: joint 'beta_4' is 0.06 rad from its reference; allowed is 0.05 rad" in node.log
+        )
     )
     np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(moved), atol=ROUNDING)
 
