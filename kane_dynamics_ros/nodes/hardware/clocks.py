@@ -13,10 +13,10 @@ from builtin_interfaces.msg import Time
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
+from rclpy.time import Time as RosTime
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
-from kane_dynamics_ros.nodes.messages import set_nanoseconds
 from kane_dynamics_ros.runtime.node_parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
 
@@ -102,7 +102,7 @@ class WallTime(SimulationTime):
         offset = self._node.get_clock().now().nanoseconds - before
         if time.monotonic_ns() - before < UNDISTURBED_NS:  # else another process ran between the readings
             self._offset = offset
-        return _message(self._due + self._offset)
+        return RosTime(nanoseconds=max(self._due + self._offset, 0)).to_msg()
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -139,7 +139,7 @@ class ScaledTime(SimulationTime):
         node.create_timer(step / rate, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self) -> Time:
-        return _message(round(self._now() * SECOND_NS))
+        return RosTime(nanoseconds=round(self._now() * SECOND_NS)).to_msg()
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -251,7 +251,7 @@ class LockStepTime(SimulationTime):
         node.create_timer(TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self) -> Time:
-        return _message(round(self._now() * SECOND_NS))
+        return RosTime(nanoseconds=round(self._now() * SECOND_NS)).to_msg()
 
     def announce(self) -> None:
         self._clock.publish(ClockMessage(clock=self.stamp()))
@@ -294,9 +294,3 @@ class LockStepTime(SimulationTime):
         while outcome == "stepped":
             outcome = self._advance()
         self._lock_step.reported(time.monotonic_ns(), outcome == "sent", self._faulty())
-
-
-def _message(nanoseconds: int) -> Time:
-    message = Time()
-    set_nanoseconds(message, max(nanoseconds, 0))
-    return message
