@@ -130,7 +130,6 @@ class SimulatedHardwareNode(Node):
         self._states = self.create_publisher(JointState, "joint_states", BURST_QOS)
         self._message = JointState()
         self._time = self._build_time()
-        self._time.check_pause(self.values["time.paused"])
         self._time.pause(self.values["time.paused"])
         self._subscribe()
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -258,7 +257,8 @@ class SimulatedHardwareNode(Node):
             values = read(self, TABLE, {each.name: each.value for each in changes})
             checked_payload(payload(values))
             Faults(self.hardware.joint_names, faults(values, "faults.active"))
-            self._time.check_pause(values["time.paused"])
+            if values["time.mode"] != "lock_step":
+                self._time.pause(values["time.paused"])  # which is refused where it is wanted
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

@@ -13,7 +13,6 @@ from builtin_interfaces.msg import Time
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from rclpy.time import Time as RosTime
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
@@ -48,13 +47,10 @@ class SimulationTime(ABC):
     def commanded(self) -> None:  # noqa: B027
         """A good command has just been taken."""
 
-    def check_pause(self, wanted: bool) -> None:
-        """Raise ``RosParameterError`` where time cannot stand still."""
+    def pause(self, wanted: bool) -> None:
+        """Stand still, or go on. Raises ``RosParameterError`` where time cannot stand still."""
         if wanted:
             raise wrong_parameter("time.paused", wanted, "false, unless time.mode is lock_step")
-
-    def pause(self, wanted: bool) -> None:  # noqa: B027
-        """Stand still, or go on."""
 
     @abstractmethod
     def lost(self) -> str:
@@ -102,7 +98,7 @@ class WallTime(SimulationTime):
         offset = self._node.get_clock().now().nanoseconds - before
         if time.monotonic_ns() - before < UNDISTURBED_NS:  # else another process ran between the readings
             self._offset = offset
-        return RosTime(nanoseconds=max(self._due + self._offset, 0)).to_msg()
+        return _message(self._due + self._offset)
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -139,7 +135,7 @@ class ScaledTime(SimulationTime):
         node.create_timer(step / rate, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self) -> Time:
-        return RosTime(nanoseconds=round(self._now() * SECOND_NS)).to_msg()
+        return _message(round(self._now() * SECOND_NS))
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -251,7 +247,7 @@ class LockStepTime(SimulationTime):
         node.create_timer(TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self) -> Time:
-        return RosTime(nanoseconds=round(self._now() * SECOND_NS)).to_msg()
+        return _message(round(self._now() * SECOND_NS))
 
     def announce(self) -> None:
         self._clock.publish(ClockMessage(clock=self.stamp()))
@@ -259,8 +255,6 @@ class LockStepTime(SimulationTime):
     def commanded(self) -> None:
         if self._lock_step.commanded(time.monotonic_ns()) == "advance":
             self._to_next_state()
-
-    def check_pause(self, wanted: bool) -> None: ...
 
     def pause(self, wanted: bool) -> None:
         now = time.monotonic_ns()
@@ -294,3 +288,8 @@ class LockStepTime(SimulationTime):
         while outcome == "stepped":
             outcome = self._advance()
         self._lock_step.reported(time.monotonic_ns(), outcome == "sent", self._faulty())
+
+
+def _message(nanoseconds: int) -> Time:
+    seconds, nanoseconds = divmod(max(nanoseconds, 0), SECOND_NS)
+    return Time(sec=seconds, nanosec=nanoseconds)
