@@ -57,6 +57,10 @@ How it is measured:
   compared with finite values and limits), the step 2.5 us: 0.9 in C, 0.2 for calling C, the rest in Python.
   In short runs on a shared machine a cycle took 4.0 to 5.2 times as long as such a call (5.1 to 6.8 before
   its checks were made once), which is 240 to 310 times real time where the call takes 0.8 us.
+- *identify*: of 17.9 s, in turns with 21.7 s before its sums were rearranged, on a machine that others slowed
+  down: imports 3.9 (SciPy's two, matplotlib's one), reading and filtering 3.8, three passes over the rows
+  3.9, choosing terms and the URDF's weight 1.9, judging 0.8, deriving equations twice, a module and the
+  report 3.5.
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.
 - *What the compiler is told*: `-O3 -march=native -mtune=generic`. Without the last, GCC takes the

@@ -289,9 +289,7 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
         joint, equals, value = text.rpartition("=")
         factor = cli.number_in(value)
         if math.isnan(factor) or factor == 0.0 or (equals and joint not in scale):
-            needed = (
-                "give one number for all joints, or JOINT=NUMBER with a number other than 0 and a joint of "
-            )
+            needed = "give one number other than 0 for all joints, or JOINT=NUMBER with a joint of "
             raise cli.unusable("--effort-scale", text, needed + ", ".join(map(repr, joints)))
         scale.update({joint: factor} if equals else dict.fromkeys(joints, factor))
     return tuple(scale.values())

@@ -6,7 +6,9 @@
   block by block.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fit
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 PARTS_AT_REST = (0.25, 0.5, 0.75)  # of dry friction; with all of it a joint might creep
+RISES = range(len(STRIBECK_WIDTHS))
 FOLDS = 5
 ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
 WORTH = 1e-3  # of the joint's error in data that were not fitted that each term must take away
@@ -56,28 +59,23 @@ def clearly_better(before: Array, after: Array, *, margin: float = fitting.CLEAR
     return np.asarray(gain.sum(axis=0) > needed)
 
 
+def from_other_folds(problem: Problem, choice: Choice, weight: float) -> list[Array]:
+    """The estimates without each of the folds, all unknowns."""
+    whole = problem.by_fold.sum(axis=0)
+    return [fitting.free_solution(problem, choice, whole - E, weight) for E in problem.by_fold]
+
+
 def cross_validated(problem: Problem, choice: Choice, weight: float) -> Array:
     """Errors (blocks, n), in sigma^2, of every fitted block by the estimate from the other folds."""
-    by_fold = [problem.equations(part.sum(axis=0)) for part in problem.folded]
-    whole = np.sum(by_fold, axis=0)
-    return np.concatenate(
-        [
-            problem.errors(part, fitting.free_solution(problem, choice, whole - E, weight))
-            for part, E in zip(problem.folded, by_fold, strict=True)
-        ]
-    )
+    return np.concatenate([*map(problem.errors, problem.folded, from_other_folds(problem, choice, weight))])
 
 
-def choose_widths(problem: Problem, choice: Choice) -> Problem:
+def choose_widths(problem: Problem, choice: Choice, rises: Sequence[int] = RISES) -> Problem:
     """The problem with the widths of the smooth sign and of Stribeck's rise that data ask for.
 
-    Those explain data best that were not fitted.
+    Those explain data best that were not fitted; ``rises``: the candidates of v_s.
     """
-    candidates = [
-        replace(problem, widths=(width, rise))
-        for width in range(len(COULOMB_WIDTHS))
-        for rise in range(len(STRIBECK_WIDTHS))
-    ]
+    candidates = [replace(problem, widths=both) for both in product(range(len(COULOMB_WIDTHS)), rises)]
     return min(candidates, key=lambda each: float(cross_validated(each, choice, START_LAMBDA).sum()))
 
 
@@ -179,7 +177,7 @@ def _no_longer_negative(
     """
     plain = choice._replace(active=choice.active & PLAINEST, held=frozenset())
     part = fitting.reduced(problem, plain, whole, weight)
-    at = part.used == problem.place(joint)[problem.free + family]
+    at = part.used == problem.places[joint, problem.free + family]
     vague = (problem.pull[joint, family] * np.diag(np.linalg.inv(part.H))[at] > 1.0).any()
     fewer = without(choice, joint, family, None if vague else 0.0)
     active, origin = (each[joint][LIMITS[row] != 0.0] for each in (choice.active, choice.origin))

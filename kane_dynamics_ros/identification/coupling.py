@@ -8,7 +8,6 @@ are asked for, those stay without which such data are clearly, and much, worse e
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification import choosing, fitting
 from kane_dynamics_ros.identification.fitting import Stage
-from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, WINDOW, Regression, Rows
+from kane_dynamics_ros.identification.regression import WINDOW, Regression, Rows, products_of
 from kane_dynamics_ros.replay.coupled import Left, likely_pairs
 from kane_dynamics_ros.replay.messages import Mask
 
@@ -144,9 +143,7 @@ def tried(regression: Regression, stage: Stage, fitted: Mask, C: Array) -> Trial
         block = coupled.block_of(bag, rows.time)
         seen.append((rows, block))
         for f in range(len(folds)):
-            Z, w = rows.Z[fold_of[block] == f], weight[fold_of[block] == f]
-            for j in range(n):
-                gram[f, j] += Z[:, j].T @ (w[:, j, None] * Z[:, j])
+            gram[f] += products_of(rows.Z[fold_of[block] == f], weight[fold_of[block] == f])
     problem = replace(
         stage.problem,
         gram=fitting.coordinates_gram(gram, coupled, stage.problem.nominal) / sigma[:, None, None] ** 2,
@@ -155,13 +152,9 @@ def tried(regression: Regression, stage: Stage, fitted: Mask, C: Array) -> Trial
     )
     choice = stage.choice._replace(active=stage.choice.active & choosing.BASIC)
     if np.count_nonzero(C) > n:  # the width of before was that of friction which the coupling blurred
-        widths = [replace(problem, widths=(k, problem.widths[1])) for k in range(len(COULOMB_WIDTHS))]
-        errors_of = partial(choosing.cross_validated, choice=choice, weight=choosing.START_LAMBDA)
-        problem = min(widths, key=lambda each: float(errors_of(each).sum()))
-    by_fold = [problem.equations(part.sum(axis=0)) for part in problem.folded]
-    whole = np.sum(by_fold, axis=0)
-    solutions = (fitting.free_solution(problem, choice, whole - E, choosing.START_LAMBDA) for E in by_fold)
-    coefficients = [problem.coefficients(coupled, x) for x in solutions]
+        problem = choosing.choose_widths(problem, choice, [problem.widths[1]])
+    estimates = choosing.from_other_folds(problem, choice, choosing.START_LAMBDA)
+    coefficients = [problem.coefficients(coupled, x) for x in estimates]
     errors, samples = np.zeros((len(fitted), n)), []
     for rows, block in seen:
         left = np.zeros(rows.qd.shape)

@@ -187,10 +187,11 @@ class Problem:
         size = np.where([family in PLAIN[1:] for family in FAMILIES], self.nominal.terms, 0.0)
         return np.asarray(1.0 / np.where(size > 0.0, size, np.inf) ** 2)
 
-    def place(self, joint: int) -> NDArray[np.intp]:
-        """Where the unknowns of a joint's row lie, the last of them being its target's."""
-        own = self.free + len(FAMILIES) * joint
-        return np.array([*range(self.free), *range(own, own + len(FAMILIES)), self.size])
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """Where the unknowns of each joint's row lie, the last of them being its target's: (n, u)."""
+        own = [range(k, k + len(FAMILIES)) for k in range(self.free, self.size, len(FAMILIES))]
+        return np.array([[*range(self.free), *each, self.size] for each in own])
 
     def equations(self, gram: Array) -> Array:
         """The normal equations of all joints together, from used products (..., n, u, u).
@@ -199,15 +200,18 @@ class Problem:
         its last column holds the right-hand side.
         """
         E = np.zeros((*gram.shape[:-3], self.size + 1, self.size + 1))
-        for j in range(self.joints):
-            at = self.place(j)
+        for j, at in enumerate(self.places):
             E[..., at[:, None], at] += gram[..., j, :, :]
         return E
 
+    @cached_property
+    def by_fold(self) -> Array:
+        """The normal equations of each fold, (folds, size + 1, size + 1)."""
+        return np.stack([self.equations(part.sum(axis=0)) for part in self.folded])
+
     def errors(self, gram: Array, x: Array) -> Array:
         """The weighted sums of squares of each joint's residuals, from used products: (..., n)."""
-        v = np.append(-x, 1.0)
-        own = np.stack([v[self.place(j)] for j in range(self.joints)])
+        own = np.append(-x, 1.0)[self.places]
         return np.asarray(np.einsum("...ji,ji->...j", (gram @ own[..., None])[..., 0], own))
 
     def coefficients(self, regression: Regression, x: Array) -> Array:
@@ -270,7 +274,7 @@ def reduced(problem: Problem, choice: Choice, E: Array, weight: float) -> Reduce
     own_H = H[np.ix_(used, used)] + np.diag(ridge[used])
     for j, limit in choice.held:  # by a stiff spring: its terms' families all take part
         row = np.zeros(problem.size)
-        row[problem.place(j)[problem.free : -1]] = LIMITS[limit]
+        row[problem.places[j, problem.free : -1]] = LIMITS[limit]
         row = row[used]
         own_H += SPRING * np.diag(own_H)[row != 0.0].max() * np.outer(row, row)
     return Reduced(own_H, right, used, start)
@@ -364,11 +368,11 @@ def _above_zero(problem: Problem, choice: Choice) -> Array:
     for j, active in enumerate(choice.active):
         if active[LOAD]:
             row = np.zeros(problem.size + 1)
-            row[problem.place(j)[problem.free + LOAD]], row[-1] = 1.0, MOST_LOAD
+            row[problem.places[j, problem.free + LOAD]], row[-1] = 1.0, MOST_LOAD
             rows.append(row)
         for limit in LIMITS[(LIMITS != 0.0) @ active]:
             row = np.zeros(problem.size + 1)
-            row[problem.place(j)[problem.free : -1]] = -limit
+            row[problem.places[j, problem.free : -1]] = -limit
             rows.append(row)
     for b, box in problem.constraints.boxes:
         basis, origin = problem.bodies[b].basis, problem.bodies[b].origin
@@ -434,7 +438,7 @@ def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
     pair, whole = [VISCOUS, COULOMB], replace(problem, at_rest=np.zeros(problem.joints)).whole
     for j in np.flatnonzero((choice.active & ~plain).any(axis=1) | (problem.at_rest > 0.0)):
         G = whole[j]
-        own = np.append(-x, 1.0)[problem.place(int(j))]  # (-x, 1) without any friction
+        own = np.append(-x, 1.0)[problem.places[j]]  # (-x, 1) without any friction
         own[problem.free + 1 : -1] = 0.0
         at = [problem.free + f for f in pair]
         H, g = G[np.ix_(at, at)], G[at] @ own

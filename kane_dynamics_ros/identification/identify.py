@@ -121,14 +121,8 @@ def identify(
     bags = len(store.tracks)
     blocks = max(FEWEST_BLOCKS, BLOCKS // bags)
     fitted = fitted_blocks(store, blocks, settings)
-    regression = Regression(
-        store,
-        model,
-        settings.payloads,
-        settings.loaded or (False,) * bags,
-        blocks,
-        settings.coupling,
-    )
+    loaded = settings.loaded or (False,) * bags
+    regression = Regression(store, model, settings.payloads, loaded, blocks, settings.coupling)
     if (regression.extent.speeds < STANDS).all():
         raise IdentificationError(
             f"no joint moved: all are slower than {STANDS:g} rad/s or m/s; record a motion of excite", "still"

@@ -225,18 +225,9 @@ def judged(
         by_term = (weighted[..., None] * problem.own_terms(regression, rows.Z)).reshape(len(weighted), -1)
         scores += bartlett(np.concatenate([by_body, by_term], axis=1), lags)
         friction = np.einsum("tjk,jk->tj", rows.Z[some][..., base + 1 : -2], models[1][:, base + 1 :])
-        curves.append(
-            Curves(
-                bag=np.full(len(measured[some]), bag),
-                time=rows.time[some],
-                held=held[some],
-                qd=rows.qd[some],
-                measured=measured[some],
-                nominal=(measured - residuals[0])[some],
-                identified=(measured - residuals[1])[some],
-                friction=drives[some] + friction,
-            )
-        )
+        of_all = rows.time, held, rows.qd, measured, measured - residuals[0], measured - residuals[1]
+        shown = [np.full(len(friction), bag), *(each[some] for each in of_all), drives[some] + friction]
+        curves.append(Curves._make(shown))
     fit, held_out = (
         Errors(int(count), *np.sqrt(power / max(int(count), 1)))
         for power, count in zip(powers, counts, strict=True)
@@ -273,16 +264,11 @@ def _bands(regression: Regression, fitted: Mask, guess: Guess) -> tuple[tuple[fl
         windows = list(regression.rows(bag, guess, wide=track.wide is not None))
         if not windows or guess.coefficients is None:
             continue
-        columns = [
-            (
-                each.time,
-                regression.good(each),
-                *map(regression.at_joints, (each.residual(guess.coefficients), each.Z[..., -1])),
-            )
-            for each in windows
-        ]
-        times, good, left, effort = (np.concatenate(each) for each in zip(*columns, strict=True))
-        good &= ~fitted[regression.block_of(bag, times)][:, None]
+        time = np.concatenate([each.time for each in windows])
+        good = np.concatenate([regression.good(each) for each in windows])
+        left = np.concatenate([regression.at_joints(each.residual(guess.coefficients)) for each in windows])
+        effort = np.concatenate([regression.at_joints(each.Z[..., -1]) for each in windows])
+        good &= ~fitted[regression.block_of(bag, time)][:, None]
         rate = source.rate / row_step(source.rate, source.cutoff)
         for cutoff in (track.cutoff / 2, 2 * track.cutoff):
             if cutoff <= source.cutoff:

@@ -101,14 +101,14 @@ def load_columns(values: Array, before: Array) -> list[Array]:
     """The terms ``LOADS`` at speeds and loads (N, 2 n); ``before`` (widths, n): as ``signed_terms``."""
     qd, load = np.hsplit(values, 2)
     signs = [friction.smooth_sign(qd, width) for width in COULOMB_WIDTHS]
-    return [sign * load for sign in [*signs, *signs_at_rest(qd, before)]]
+    return [sign * load for sign in [*signs, *signs_at_rest(qd, signs, before)]]
 
 
-def signs_at_rest(qd: Array, before: Array) -> list[Array]:
-    """For each width the part of the sign that speeds (N, n) leave to the direction of before."""
+def signs_at_rest(qd: Array, signs: Sequence[Array], before: Array) -> list[Array]:
+    """For each width, of the smooth ``signs``, what speeds (N, n) leave to the direction of before."""
     return [
-        (1.0 - np.abs(friction.smooth_sign(qd, width))) * friction.last_direction(qd, width, own)
-        for width, own in zip(COULOMB_WIDTHS, before, strict=True)
+        (1.0 - np.abs(sign)) * friction.last_direction(qd, width, own)
+        for sign, width, own in zip(signs, COULOMB_WIDTHS, before, strict=True)
     ]
 
 
@@ -327,7 +327,7 @@ class Regression:
             *signs,
             *(sign * rise for sign in signs for rise in rises),
             *(np.abs(sign) for sign in signs),
-            *(np.abs(qd), friction.signed_root(qd), *signs_at_rest(qd, before)),
+            *(np.abs(qd), friction.signed_root(qd), *signs_at_rest(qd, signs, before)),
         ]
 
     def block_of(self, bag: int, time: Array) -> NDArray[np.intp]:
@@ -352,11 +352,15 @@ class Regression:
             if seen is not None and guess.coefficients is not None:
                 seen.add(rows.residual(guess.coefficients), weight, at, rows.qd)
             for first, last in pairwise([0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(at)]):
-                Z, w = rows.Z[first:last], weight[first:last]
-                for j in range(self.joints if last > first else 0):
-                    gram[at[first], j] += Z[:, j].T @ (w[:, j, None] * Z[:, j])
-                    count[at[first], j] += w[:, j].sum()
+                if last > first:
+                    gram[at[first]] += products_of(rows.Z[first:last], weight[first:last])
+                    count[at[first]] += weight[first:last].sum(axis=0)
         return Products(gram, count, np.repeat(np.arange(bags), self.blocks))
+
+
+def products_of(Z: Array, weight: Array) -> Array:
+    """The sums of w z z' (n, width, width) over rows Z (N, n, width) with weights (N, n)."""
+    return np.asarray(Z.transpose(1, 2, 0) @ (weight.T[..., None] * Z.swapaxes(0, 1)))
 
 
 def signed_terms(

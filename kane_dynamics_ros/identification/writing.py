@@ -46,7 +46,11 @@ STANDARD_ERRORS = (
     "the larger of Newey-West over the lags below and independent residuals of equal power; enlarged for the "
     "unknowns that were fitted, and for the pull towards the URDF"
 )
-DOTS = 800  # of a figure against speed: each is an element of the page
+DOTS = 800  # of a figure against speed
+DOT: dict[str, Any] = {
+    "linewidth": 1.6,
+    "solid_capstyle": "round",
+}  # lines of no length: an element of the page for all
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 
 
@@ -329,54 +333,63 @@ def write_report(result: Result, file: Path) -> None:
         names=COEFFICIENTS,
         parameters=PARAMETERS,
         identifiable=IDENTIFIABLE,
-        figures=[Markup(joint_figure(result.identified, j, result.units[j][2])) for j in range(len(joints))],
+        figures=map(Markup, joint_figures(result.identified, [units[2] for units in result.units])),
     )
     write_file(file, text)
 
 
-def joint_figure(identified: Identified, joint: int, unit: str) -> str:
-    """Residuals over time and against speed, before and after, and the friction curve.
+def joint_figures(identified: Identified, units: Sequence[str]) -> Iterator[str]:
+    """Of each joint residuals over time and against speed, before and after, and the friction curve.
 
-    The data that the curve was fitted to are behind it.
+    The data that the curve was fitted to are behind it. It is one figure whose data change from joint to
+    joint: matplotlib takes long to make axes, and as long for each element of a page.
     """
-    curves = identified.judged.curves
+    curves, C = identified.judged.curves, identified.found.coupling
     figure = Figure(figsize=(10, 8.2))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.06, top=0.985, hspace=0.3, wspace=0.2)
     grid = figure.add_gridspec(2, 2)
     over_time = figure.add_subplot(grid[0, :])
     against_speed, friction = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
-    before = curves.measured[:, joint] - curves.nominal[:, joint]
-    after = curves.measured[:, joint] - curves.identified[:, joint]
     pause = np.where(np.diff(curves.bag, prepend=0), 1.0 - np.diff(curves.time, prepend=0.0), 0.0)
     time = curves.time + np.cumsum(pause)  # one bag a second after the other
     steps = np.diff(time, prepend=time[:1])
     breaks = steps > 5 * np.median(steps)
-    for values, colour, label in ((before, BEFORE, "URDF"), (after, AFTER, "identified")):
-        shown = np.where(breaks, np.nan, values)
-        over_time.plot(time, shown, color=colour, linewidth=0.8, label=f"residual, {label}")
+    residuals, clouds = [], []
+    for colour, label in ((BEFORE, "residual, URDF"), (AFTER, "residual, identified")):
+        residuals += over_time.plot(time, np.zeros(len(time)), color=colour, linewidth=0.8, label=label)
+        clouds += against_speed.plot([], [], color=colour, alpha=0.5, **DOT)
+    clouds += friction.plot([], [], color=DATA, label="measured minus rigid body", **DOT)
+    (curve,) = friction.plot([], [], color=AFTER, label="identified, without load")
     across = over_time.get_xaxis_transform()
     over_time.fill_between(time, 0, 1, curves.held, color="#f2e6c9", linewidth=0, zorder=0, transform=across)
-    over_time.set(xlabel="time, bags one after another [s]; shaded: not fitted", ylabel=f"residual [{unit}]")
     over_time.margins(x=0)
-    some = slice(None, None, max(1, len(before) // DOTS))
-    speed, before, after = curves.qd[some, joint], before[some], after[some]
-    against_speed.plot(speed, before, ".", color=BEFORE, markersize=2, alpha=0.5)
-    against_speed.plot(speed, after, ".", color=AFTER, markersize=2, alpha=0.5)
-    against_speed.set(xlabel="speed", ylabel=f"residual [{unit}]")
-    C = identified.found.coupling
-    if C is not None:  # what is fitted is the drive's friction
-        speed = (curves.qd @ C.T)[some, joint]
-    friction.plot(
-        speed, curves.friction[some, joint], ".", color=DATA, markersize=2, label="measured minus rigid body"
-    )
-    at = np.linspace(speed.min(), speed.max(), 401)
-    friction.plot(at, friction_curve(identified, joint, at), color=AFTER, label="identified, without load")
-    friction.set(xlabel="speed", ylabel=f"friction and offset [{unit}]")
-    for axes in (over_time, against_speed, friction):
+    titles = {over_time: "residual", against_speed: "residual", friction: "friction and offset"}
+    for axes in titles:
         axes.grid(alpha=0.25)
+        axes.set_xlabel("speed")
+    over_time.set_xlabel("time, bags one after another [s]; shaded: not fitted")
     over_time.legend(loc="upper right", fontsize="small", ncols=2)
     friction.legend(loc="upper left", fontsize="small")
-    return pages.svg(figure)
+    some = slice(None, None, max(1, len(time) // DOTS))
+    drives = curves.qd if C is None else curves.qd @ C.T  # what is fitted is the drive's friction
+    for joint, unit in enumerate(units):
+        left = [curves.measured[:, joint] - each[:, joint] for each in (curves.nominal, curves.identified)]
+        for line, values in zip(residuals, left, strict=True):
+            line.set_ydata(np.where(breaks, np.nan, values))
+        speed, own = curves.qd[some, joint], drives[some, joint]
+        pairs = [(speed, values[some]) for values in left]
+        for cloud, (x, y) in zip(clouds, [*pairs, (own, curves.friction[some, joint])], strict=True):
+            ends = np.repeat(x, 3)
+            ends[2::3] = np.nan  # a line of no length for each, with a gap after it
+            cloud.set_data(ends, np.repeat(y, 3))
+            cloud.get_path().should_simplify = False
+        at = np.linspace(own.min(), own.max(), 401)
+        curve.set_data(at, friction_curve(identified, joint, at))
+        for axes, label in titles.items():
+            axes.set_ylabel(f"{label} [{unit}]")
+            axes.relim()
+            axes.autoscale_view()
+        yield pages.svg(figure)
 
 
 def friction_curve(identified: Identified, joint: int, speed: Array) -> Array:

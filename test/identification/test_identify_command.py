@@ -99,6 +99,7 @@ def test_the_record_tells_before_and_after_on_data_that_were_not_fitted(output):
     assert data["condition"] < 100
     page = (output / "report.html").read_text()
     assert page.count("<svg") == len(JOINTS)
+    assert page.count("<use") < 100 * len(JOINTS)  # ticks have elements of their own, dots have not
     assert "http://" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page).replace(
         "http://purl.org", ""
     ).replace("http://creativecommons.org", "")

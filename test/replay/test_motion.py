@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from replay_bags import START, motion
+from scipy.signal import resample_poly
 
 from kane_dynamics_ros.replay.errors import TooShortError
 from kane_dynamics_ros.replay.messages import JointStates
-from kane_dynamics_ros.replay.motion import Motion, estimate, unwrapped
+from kane_dynamics_ros.replay.motion import Motion, decimated, estimate, unwrapped
 from kane_dynamics_ros.replay.recording import Recording
 
 RATE = 500.0
@@ -75,6 +76,14 @@ def test_the_cutoff_lies_between_motion_and_noise() -> None:
 
 def test_a_given_cutoff_is_kept() -> None:
     assert estimate(recording(states()), cutoff=7.5).cutoff == 7.5
+
+
+@pytest.mark.parametrize("factor", [1, 3, 8])
+def test_decimation_is_that_of_scipy(factor: int) -> None:
+    """To rounding, at the ends of a column that does not begin and end at rest, too."""
+    values = np.random.default_rng(6).normal(size=(1000, 3)).cumsum(axis=0)
+    expected = resample_poly(values, 1, factor, window=("kaiser", 8.0), padtype="line")
+    np.testing.assert_allclose(decimated(values, factor), expected, atol=1e-12 * np.abs(values).max())
 
 
 def test_jitter_of_the_stamps_is_resampled() -> None:
