@@ -12,10 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control.states import FaultKind
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
 
 TrajectoryState = Literal["accepted", "refused", "dropped", "finished"]
-Cause = Literal["", "replaced", "stopped", "cancelled", "path_tolerance", "goal_tolerance", "fault"]
+Cause = (
+    FaultKind
+    | Literal["", "replaced", "stopped", "cancelled", "path_tolerance", "goal_tolerance"]
+    | Literal["not_active", "no_effect", "clock", "mode"]
+)
 
 
 @dataclass(frozen=True)
@@ -190,7 +195,7 @@ class Goals:
         """The open goal of a trajectory's number."""
         return next((goal for goal in self.open if goal.ticket.number == number), None)
 
-    def drop(self, reason: str, cause: Cause = "fault", from_ns: int = 0) -> bool:
+    def drop(self, reason: str, cause: Cause, from_ns: int = 0) -> bool:
         """Drop the goals that would end after ``from_ns``; whether there was one."""
         dropped = [goal for goal in self.open if goal.end_ns > from_ns]
         self.open = [goal for goal in self.open if goal.end_ns <= from_ns]

@@ -284,9 +284,9 @@ class ControlLoop:
 
     # What changes from outside
 
-    def forget(self, reason: str) -> None:
+    def forget(self, reason: str, cause: Cause = "clock") -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
-        self.goals.drop(reason)
+        self.goals.drop(reason, cause)
         self.state, self.last, self.seen, self._slow = states.untracked(self.state), None, Seen(), None
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
@@ -298,7 +298,7 @@ class ControlLoop:
         commands take effect again, they begin without a jump.
         """
         if reason is not None:
-            self.goals.drop(reason)
+            self.goals.drop(reason, "no_effect")
         self.state = states.suspended(self.state, reason)
 
     def collide(self, joint: str) -> None:
@@ -307,7 +307,7 @@ class ControlLoop:
         reaction = self.settings.safety.reactions["collision"]
         if reaction != "ignore":
             self.state = states.collided(self.state, joint, reaction)
-            self.goals.drop(f"collision at joint {joint}: reaction is {reaction}")
+            self.goals.drop(f"collision at joint {joint}: reaction is {reaction}", "collision")
 
     def reset_collision(self) -> None:
         """End the reaction to a collision; the measured position is held then."""
@@ -326,7 +326,7 @@ class ControlLoop:
         self.goals.shift(by_ns)
         if drops and isinstance(state, states.Moving) and state.stamped and now_ns < plan.end_ns:
             self.state = states.Holding(hold_from(plan, now_ns), state.begin)
-            self.goals.drop(f"the clock was stepped by {by_ns * NANOSECOND:.3f} s")
+            self.goals.drop(f"the clock was stepped by {by_ns * NANOSECOND:.3f} s", "clock")
             return True
         self.state = replace(state, plan=plan)
         return False
@@ -346,7 +346,7 @@ class ControlLoop:
 
     def _release(self, reason: str) -> None:
         """Track nothing: the position that is measured next is held."""
-        self.goals.drop(reason)
+        self.goals.drop(reason, "mode")
         self.state = states.untracked(self.state)
         self._effect.forget()
 
@@ -565,4 +565,4 @@ class ControlLoop:
         relapses = self._relapses.count(self.state, fault, time, states.RELAPSE_TIME)
         self.state = states.raised(self.state, fault, self.settings.safety, relapses >= states.MOST_RELAPSES)
         if isinstance(self.state, states.Reacting):
-            self.goals.drop(f"{fault}: reaction is {self.state.reaction}")
+            self.goals.drop(f"{fault}: reaction is {self.state.reaction}", fault)

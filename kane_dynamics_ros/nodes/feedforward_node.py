@@ -76,7 +76,7 @@ class FeedforwardNode(LifecycleNode):
         self._watches = 0
         self._status = TrajectoryStatus(self)
         self._states = self.create_subscription(JointState, "joint_states", self._on_state, JOINT_STATES_QOS)
-        self._intake = TrajectoryIntake(self, self._prepare)
+        self._intake = TrajectoryIntake(self, self._prepare, self._retimes)
         self._action = TrajectoryAction(self, self._intake, self._take_trajectories)
         self._annotation = BackgroundAnnotation(self, self._annotate)
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
@@ -152,18 +152,20 @@ class FeedforwardNode(LifecycleNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         controller = self._controller
-        if controller is not None and (seconds := controller.begin_stop()):
-            self.get_logger().info(f"stopping along the reference, within {seconds:.2f} s")
-            self._serve_states(controller, seconds + STOP_GRACE)
+        if controller is not None:
+            controller.loop.goals.drop("the node was deactivated", "not_active")
+            if seconds := controller.begin_stop():
+                self.get_logger().info(f"stopping along the reference, within {seconds:.2f} s")
+                self._serve_states(controller, seconds + STOP_GRACE)
         self._active = False
         self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
         gc.unfreeze()
         if controller is not None:
             controller.leave_safe()
-            controller.loop.goals.drop("the node was deactivated")
             self._publish_outcomes()
-        self._take_trajectories()  # those that came while it stopped are refused
+        self._intake.refuse(self._not_active())  # those that came while it stopped, or were not ready before
+        self._take_trajectories()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -226,6 +228,11 @@ class FeedforwardNode(LifecycleNode):
         if controller is None:
             return Candidate(Ticket(number, request.stamp_ns, request.label), self._not_active())
         return controller.prepare_trajectory(request, number, goal)
+
+    def _retimes(self) -> bool:
+        """Whether a short trajectory, too, takes long to prepare."""
+        controller = self._controller
+        return controller is not None and controller.loop.settings.reference_limits == "retime"
 
     def _not_active(self) -> TrajectoryError:
         return TrajectoryError(f"the node is not active: {self._inactive_because}", "not_active")

@@ -51,6 +51,20 @@ PAUSES = {
 }
 
 
+CODES = ("no_effect", "collision", "no_effect", "stale_state", "clock")  # of what each pause drops
+
+
+@pytest.mark.parametrize(("pause", "code"), list(zip(PAUSES.values(), CODES, strict=True)), ids=PAUSES)
+def test_a_motion_that_a_pause_ends_is_dropped_with_the_kind_of_reason(pause, code):
+    arm = Arm(mode="computed_torque", reactions={"collision": "comply"})
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1), arm.now_ns)
+    arm.steps(0.3)
+    pause[0](arm)
+    *_, (state, cause) = [(each.state, each.cause) for each in arm.loop.goals.pop_outcomes()]
+    assert (state, cause) == ("dropped", code)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("moving", [False, True])
 @pytest.mark.parametrize(("pause", "resume"), PAUSES.values(), ids=PAUSES)

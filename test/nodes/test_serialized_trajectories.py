@@ -221,6 +221,16 @@ def test_what_takes_long_is_not_prepared_in_the_thread_that_submits(points, slow
     assert names == ["prepare"]
 
 
+def test_nothing_that_waits_or_is_being_prepared_survives_a_refusal_of_all():
+    prepared = Prepared()
+    prepared.submit(LONG, 0)
+    assert prepared.begun.wait(20.0)
+    prepared.submit(LONG, 7)
+    prepared.queue.refuse(TrajectoryError("the node is not active", "not_active"))
+    prepared.go_on.set()
+    assert sorted(prepared.wait(2)) == [(1, "not_active"), (2, "not_active")]
+
+
 def test_of_many_that_wait_the_newest_is_prepared_and_what_it_replaces_is_skipped():
     prepared = Prepared(bad=(5,))
     for points, stamp in ((LONG, 0), (LONG, 0), (LONG, 7), (LONG, 0), (1, 0), (LONG, 9)):

@@ -55,7 +55,7 @@ ENDINGS = {
         Ended("aborted", -5, "not there"),
     ),
     "fault": (
-        TrajectoryOutcome(TICKET, "dropped", "stale_state", "fault"),
+        TrajectoryOutcome(TICKET, "dropped", "stale_state", "stale_state"),
         False,
         Ended("aborted", -1, "stale_state"),
     ),

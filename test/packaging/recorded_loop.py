@@ -211,7 +211,7 @@ def record_loop(model: DynamicsModel, cycles: int, seed: int) -> Recording:
             tau, q, qd = None, np.full(n, math.nan), np.full(n, math.nan)
         else:
             tau = loop.step(q, qd, now_ns, time)
-            loop.goals.drop("whether a goal is reached is the business of another controller")
+            loop.goals.drop("whether a goal is reached is the business of another controller", "stopped")
             list(loop.goals.pop_outcomes())
         after = loop.state
         if isinstance(before, states.Moving):

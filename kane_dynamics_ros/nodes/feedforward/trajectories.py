@@ -65,7 +65,7 @@ class Preparation:
         self._changed = threading.Condition()  # guards all that follows
         self._waiting: list[Waiting] = []
         self._current: int | None = None  # the number that is being prepared
-        self._refused: str = ""  # why the current one is not followed
+        self._refused: TrajectoryError | None = None  # why the current one is not followed
         self._received = 0
         self._ended = False
         self._thread = threading.Thread(target=self._work, name="prepare", daemon=True)
@@ -78,14 +78,13 @@ class Preparation:
             item = Waiting(self._received, request, goal)
             if not request.points and goal is None:
                 why = f"trajectory {item.number} asked to stop before this one was ready"
-                self._refuse_before(item.number, why)
-                self._refused = why
+                self._refuse_all(_overtaken(why))
             elif self._waiting or self._current or len(request.points) > SHORT or self._slowly():
                 self._waiting.append(item)
                 points = sum(len(each.request.points) for each in self._waiting)
                 while len(self._waiting) > 1 and points > MOST_POINTS:
                     points -= len(self._waiting[0].request.points)
-                    self._refuse_before(self._waiting[1].number, "too many trajectories wait")
+                    self._refuse_before(self._waiting[1].number, _overtaken("too many trajectories wait"))
                 self._changed.notify()
                 return item.number
             self.ready.append(self._prepared(item))
@@ -97,12 +96,17 @@ class Preparation:
             for item in self._waiting:
                 if item.number == number:
                     self._waiting.remove(item)
-                    self._refuse(item, "cancelled before it was ready")
+                    self.ready.append(_refused(item, _overtaken("cancelled before it was ready")))
                     return
             if self._current == number:
-                self._refused = "cancelled before it was ready"
+                self._refused = _overtaken("cancelled before it was ready")
             else:
                 self.ready.append(number)
+
+    def refuse(self, error: TrajectoryError) -> None:
+        """Follow nothing of what waits or is being prepared."""
+        with self._changed:
+            self._refuse_all(error)
 
     def finish(self) -> None:
         """End the thread; what waits is dropped."""
@@ -120,25 +124,25 @@ class Preparation:
                 unstamped = [item for item in self._waiting if not item.request.stamp_ns]
                 item = unstamped[-1] if unstamped else self._waiting[0]
                 self._waiting.remove(item)
-                self._current, self._refused = item.number, ""
+                self._current, self._refused = item.number, None
             candidate = self._prepared(item)
             with self._changed:
                 if self._refused:
-                    self._refuse(item, self._refused)
+                    self.ready.append(_refused(item, self._refused))
                 else:
                     if unstamped and not isinstance(candidate.prepared, TrajectoryError):
-                        self._refuse_before(item.number, f"replaced by trajectory {item.number}")
+                        self._refuse_before(item.number, _overtaken(f"replaced by trajectory {item.number}"))
                     self.ready.append(candidate)
                 self._current = None
 
-    def _refuse_before(self, number: int, why: str) -> None:
+    def _refuse_all(self, error: TrajectoryError) -> None:
+        self._refuse_before(self._received + 1, error)
+        self._refused = error
+
+    def _refuse_before(self, number: int, error: TrajectoryError) -> None:
         older = [item for item in self._waiting if item.number < number]
         self._waiting = self._waiting[len(older) :]
-        for item in older:
-            self._refuse(item, why)
-
-    def _refuse(self, item: Waiting, why: str) -> None:
-        self.ready.append(_refused(item, TrajectoryError(why, "overtaken")))
+        self.ready.extend(_refused(item, error) for item in older)
 
     def _prepared(self, item: Waiting) -> Candidate:
         try:
@@ -149,6 +153,10 @@ class Preparation:
             return _refused(item, TrajectoryError(why, "fault"))
 
 
+def _overtaken(why: str) -> TrajectoryError:
+    return TrajectoryError(why, "overtaken")
+
+
 def _refused(item: Waiting, error: TrajectoryError) -> Candidate:
     return Candidate(Ticket(item.number, item.request.stamp_ns, item.request.label), error)
 
@@ -156,9 +164,8 @@ def _refused(item: Waiting, error: TrajectoryError) -> Candidate:
 class TrajectoryIntake(Preparation):
     """Takes ``joint_trajectory`` in a thread of its own, and prepares it in another."""
 
-    def __init__(self, node: Node, prepare: Prepare) -> None:
-        limits = "trajectory.limits"
-        super().__init__(prepare, node.get_logger(), lambda: node.get_parameter(limits).value == "retime")
+    def __init__(self, node: Node, prepare: Prepare, slowly: Callable[[], bool]) -> None:
+        super().__init__(prepare, node.get_logger(), slowly)
         self._subscription = node.create_subscription(
             JointTrajectory,
             "joint_trajectory",
