@@ -9,7 +9,7 @@
 3. ``choosing``: widths, terms, what friction leaves at rest, and the weight of the URDF, by cross-validation
    over blocks of time, or bags.
 4. ``fitting``: the estimate within the cones.
-5. ``judging``: a last pass judges it on data that were not fitted, and finds how sure it is.
+5. ``judging``: a last pass judges it on data that were not fitted, and finds how sure it is. ``misplaced``.
 6. ``verdict``, ``writing``, ``urdf_text``: what to think of it, and the files.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification import choosing, coupling, fitting, judging
 from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem, Stage
+from kane_dynamics_ros.identification.misplaced import Misplaced, misplaced
 from kane_dynamics_ros.identification.recordings import IdentificationError, MotionStore
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
@@ -106,6 +107,7 @@ class Identified:
     certainty: judging.Certainty
     judged: judging.Judged
     extent: Extent
+    misplaced: Misplaced | None
     notes: tuple[str, ...]
 
 
@@ -152,7 +154,9 @@ def identify(
     problem, choice, weight, compared, x, terms, guess, result = estimate
     if regression.coupling is not None:  # of which the URDF knows nothing
         plain = judging.judged(regression.coupled(None), fitted, problem, guess, terms, stage.memory.lags)
-        result = result.with_nominal(plain)
+        names = ("fitted", "held", "curves")
+        own = {name: getattr(result, name)._replace(nominal=getattr(plain, name).nominal) for name in names}
+        result = replace(result, **own, nominal_lag=plain.nominal_lag)
     found = Found(
         nominal=nominal,
         choice=choice,
@@ -170,8 +174,9 @@ def identify(
         at_rest=problem.at_rest,
     )
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
+    elsewhere = misplaced(regression, fitted, problem, choice, weight, guess)
     notes = tuple(notes_of(regression, problem.sigma, found.written.at_rest))
-    return Identified(found, certainty, result, regression.extent, notes)
+    return Identified(found, certainty, result, regression.extent, elsewhere, notes)
 
 
 class Estimate(NamedTuple):

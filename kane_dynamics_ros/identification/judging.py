@@ -6,7 +6,7 @@ therefore Newey and West's sum over lags [NeweyWest1987].
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,7 @@ class Curves(NamedTuple):
     bag: Array
     time: Array
     held: Mask
+    q: Array
     qd: Array
     measured: Array
     nominal: Array
@@ -114,16 +115,6 @@ class Judged:
     lag: tuple[float, float]
     lag_shares: Array
     nominal_lag: tuple[float, float]
-
-    def with_nominal(self, other: "Judged") -> "Judged":
-        """The same with what the nominal model leaves as another judges it."""
-        return replace(
-            self,
-            fitted=self.fitted._replace(nominal=other.fitted.nominal),
-            held=self.held._replace(nominal=other.held.nominal),
-            curves=self.curves._replace(nominal=other.curves.nominal),
-            nominal_lag=other.nominal_lag,
-        )
 
 
 class Written(NamedTuple):
@@ -225,7 +216,7 @@ def judged(
         by_term = (weighted[..., None] * problem.own_terms(regression, rows.Z)).reshape(len(weighted), -1)
         scores += bartlett(np.concatenate([by_body, by_term], axis=1), lags)
         friction = np.einsum("tjk,jk->tj", rows.Z[some][..., base + 1 : -2], models[1][:, base + 1 :])
-        of_all = rows.time, held, rows.qd, measured, measured - residuals[0], measured - residuals[1]
+        of_all = rows.time, held, rows.q, rows.qd, measured, *(measured - each for each in residuals[:2])
         shown = [np.full(len(friction), bag), *(each[some] for each in of_all), drives[some] + friction]
         curves.append(Curves._make(shown))
     fit, held_out = (

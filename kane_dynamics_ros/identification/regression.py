@@ -132,12 +132,14 @@ def tip_columns(model: DynamicsModel) -> slice:
 class Rows(NamedTuple):
     """Filtered rows of a window of N samples, n joints, or their drives where those are coupled.
 
-    ``time`` (N,), ``Z`` (N, n, width), ``qd`` (of the joints), ``usable``, ``resting`` (N, n).
+    ``time`` (N,), ``Z`` (N, n, width), ``q``, ``qd``, ``qdd`` of the joints, ``usable``, ``resting`` (N, n).
     """
 
     time: Array
     Z: Array
+    q: Array
     qd: Array
+    qdd: Array
     usable: Array
     resting: Array
 
@@ -269,8 +271,8 @@ class Regression:
                 continue
             # what remains of a joint at rest is noise, and would pass for motion
             qd, qdd = (np.where(self.extent.speeds >= STANDS, each, 0.0) for each in (piece.qd, piece.qdd))
-            Y, of_joints = self.model.regressor(piece.q, qd, qdd), qd
-            piece = replace(piece, usable=piece.usable * self.extent.measured)
+            Y = self.model.regressor(piece.q, qd, qdd)
+            piece = of_joints = replace(piece, qd=qd, qdd=qdd, usable=piece.usable * self.extent.measured)
             if self.coupling is not None:
                 Y = np.einsum("ij,tib->tjb", self._inverse, Y)
                 qd, qdd = qd @ self.coupling.T, qdd @ self.coupling.T
@@ -296,7 +298,8 @@ class Regression:
             overlap = len(qd) - 2 * piece.edge
             pairs = zip(COULOMB_WIDTHS, before, strict=True)
             before = np.stack([friction.last_direction(qd[:overlap], *pair)[-1] for pair in pairs])
-            yield Rows(piece.time[inside], Z, of_joints[inside], piece.usable[inside], resting)
+            motion = of_joints.q[inside], of_joints.qd[inside], of_joints.qdd[inside]
+            yield Rows(piece.time[inside], Z, *motion, piece.usable[inside], resting)
 
     def _fixed(self, piece: Piece, Y: Array, bag: int, before: Array) -> Array:
         """Rows (N, n, width), filtered, without load and effort; then the part of the time at rest."""

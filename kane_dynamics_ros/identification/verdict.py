@@ -41,6 +41,7 @@ VAGUE, ROUGH = 0.3, 0.05  # error of a drive's gain, of the gain: not to be used
 LIMITING = 0.3  # share of a residual that is worth a word
 LATE = 2.0  # recorded samples by which efforts lag
 BINS = 10  # of the joint's own speed
+RIPPLES = np.arange(3, 201)  # times a turn that efforts may repeat: fewer are gravity's
 OVERFITTED = 1.5  # residual on other data over that on the fitted
 MOSTLY, EXCEEDS = 0.5, 1.5  # of a residual's power while a joint stands; over that while it moves
 PART_OF_BAND = 0.1  # of stiction, below which a residual at rest is something else
@@ -82,7 +83,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     if at_rest > MOSTLY * float((held.identified**2).sum()):
         figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
     late = any(each.code == "late" for each in doubts)
-    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, late)])
+    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, model, late)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -150,7 +151,7 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
         yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
-def _limits(result: Identified, store: MotionStore, late: bool) -> Iterator[str]:
+def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: bool) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it.
 
     ``late``: a lag of the efforts is told as a doubt, with another number.
@@ -176,6 +177,19 @@ def _limits(result: Identified, store: MotionStore, late: bool) -> Iterator[str]
         yield (
             f"limited by the model: residuals follow each other for {certainty.memory:.2g} s, longer than "
             "noise would"
+        )
+    if (found := result.misplaced) is not None:
+        angles, gravity = np.degrees(found.angle), np.array(model.parameters.gravity)
+        if found.joint is not None:
+            what = f"the zero of {found.joint} were off: at 0 it stands at {angles[0]:+.1f} degrees"
+        else:
+            down = gravity + np.cross(gravity, found.angle)
+            down *= np.linalg.norm(gravity) / np.linalg.norm(down)
+            turned, give = (",".join(f"{each:.2f}" for each in values) for values in (angles, down))
+            what = f"the base were tilted by {turned} degrees about x,y,z, which --gravity {give} takes out"
+        yield (
+            f"limited by the robot's description: it looks as if {what} (±{np.degrees(found.error):.1g}); "
+            f"{100 * found.share:.0f} % of what remains at {found.at} would go"
         )
 
 
@@ -240,10 +254,18 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     step, error = steps_of(store, result)[:, j].tolist()
     edges = np.quantile(speed[:, j], np.linspace(0.0, 1.0, BINS + 1)[1:-1])
     own = np.eye(BINS)[np.searchsorted(edges, speed[:, j])]
+    level = float(left.mean())  # which any other explanation would take for its own
+    varying, rest = left - level, 1.0 - level**2 / float((left**2).mean())
+    drift = _share(np.vander(np.arange(float(len(left))), 2), left)
+    waves = np.exp(1j * np.outer(curves.q[curves.held, j], RIPPLES * (model.joints[j].kind != "prismatic")))
+    k = int(np.argmax(np.abs(varying @ waves)))
     shares = {
+        f"an offset of {level:+.3g} {unit} beside the fitted data's is most of it: does it drift?": drift,
+        f"what repeats about {RIPPLES[k]} times a turn of the joint is most of it": rest
+        * _share(waves[:, [k]].view(float), varying),
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
         f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, error**2 / power),
-        "friction that the terms do not carry is most of it": _share(own, left),
+        "friction that the terms do not carry is most of it": rest * _share(own, varying),
         f"efforts that {lagging(lag)} about {1e3 * abs(lag):.3g} ms are most of it": float(lags[j]),
     }
     width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
@@ -251,7 +273,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
         if i != j:
             columns = np.column_stack([speed[:, i], smooth_sign(speed[:, i], width), np.ones(len(left))])
             question = ": are the two coupled (--couple)?" if other in partners else ""
-            shares[f"most of it follows {other}{question}"] = _share(columns, left)
+            shares[f"most of it follows {other}{question}"] = rest * _share(columns, varying)
     words, share = max(shares.items(), key=lambda each: each[1])
     if share > LIMITING:
         return words

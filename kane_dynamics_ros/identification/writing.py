@@ -135,6 +135,7 @@ def as_data(result: Result) -> dict[str, Any]:
             "effort_lag": dict(zip(("seconds", "share"), judged.lag, strict=True)),
             "at_other_cutoffs": [{"cutoff": cutoff, "relative": part} for cutoff, part in judged.bands],
         },
+        "misplaced": result.identified.misplaced and result.identified.misplaced._asdict(),
         "condition": certainty.condition,
         "weight_of_urdf": found.weight,
         "weights_tried": [{"weight": w, "relative_error": e} for w, e in found.weights],
@@ -154,11 +155,8 @@ def as_data(result: Result) -> dict[str, Any]:
         ],
         "base_parameters": [
             {
-                "name": base.name,
-                "combination": [{"parameter": name, "factor": factor} for name, factor in base.parts],
-                "urdf": base.nominal,
-                "value": base.value,
-                "error": base.error,
+                **dict(zip(("name", "combination", "urdf", "value", "error"), base, strict=True)),
+                "combination": records(("parameter", "factor"), *zip(*base.parts, strict=True)),
             }
             for base in certainty.base
         ],

@@ -497,3 +497,28 @@ def test_only_joints_that_share_a_friction_are_asked_whether_they_are_coupled(tm
     sentence = data["verdict"]["joints"][1]["sentence"]
     assert "follows j1" in sentence
     assert ("are the two coupled" in sentence) == of_the_drive
+
+
+def test_an_offset_that_steps_before_what_is_judged_is_told_with_its_size(tmp_path):
+    """A cable snags at 45 of 60 s: over the 20 s that were not fitted that makes 1.5 N m on average."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    tau[two_links.times() > 45.0, 1] += 2.0
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    first, second = (each["sentence"] for each in data["verdict"]["joints"])
+    assert "drift" not in first
+    offset = float(re.search(r"an offset of (\S+) N m beside the fitted data's is most of it", second)[1])
+    assert offset == pytest.approx(1.5, abs=0.1)
+
+
+def test_effort_that_repeats_with_the_angle_is_told_with_how_often(tmp_path):
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    tau[:, 1] += 0.5 * np.sin(12 * motion[0][:, 1])
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    first, second = (each["sentence"] for each in data["verdict"]["joints"])
+    assert "repeats" not in first
+    found = re.search(r"what repeats about (\d+) times a turn of the joint is most of it", second)[1]
+    assert int(found) == pytest.approx(12, abs=2)  # two turns are seen of it at most

@@ -1,0 +1,119 @@
+"""Misplaced: a joint's zero that is some degrees off, or a tilted base, as what an estimate leaves tells it.
+
+A joint that stands at q + a where q is recorded, or a base that is turned by a, so that gravity is g + g x a
+in its frame, changes the efforts by S a, to first order. Bodies and friction take up most of that: with the
+regressor Z, weighted by W, and the Hessian H there remains S' a, with S' = S - Z H^-1 Z' W S. The one that
+explains most of the fitted residuals counts, if it takes power away from the others, too.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.identification.choosing import PLAINEST
+from kane_dynamics_ros.identification.fitting import Choice, Problem, free_solution, reduced
+from kane_dynamics_ros.identification.regression import Guess, Regression
+from kane_dynamics_ros.replay.messages import Mask
+from kane_dynamics_ros.runtime import DynamicsModel
+
+POINTS, STEP = 3000, 1e-5  # rows that are looked at; [rad] of central differences
+ROUNDS = 3  # of linearising, about the middle of the angle of before, and the bodies that belong to it
+RESOLVED = 1e-7  # of the largest slope: less is rounding, as of a base that turns about the vertical
+CLEAR, SLIGHT, FAR = 3.0, np.radians(0.3), 0.5  # standard errors; [rad] worth a word, and no small angle
+ROUGH = 0.05  # of an angle, by which simulated arms missed it beside noise
+MOST, CONFIRMED = 0.3, 0.1  # of some joint's residual on the fitted data, and on the others
+
+
+class Misplaced(NamedTuple):
+    """A joint that stands at ``angle`` [rad] where 0 is recorded, with the error of that.
+
+    Or the base, where ``joint`` is None: turned by three angles about the root's axes. ``share``: how much
+    of the residual at the joint ``at`` goes with it, on data that were not fitted.
+    """
+
+    joint: str | None
+    angle: tuple[float, ...]
+    error: float
+    at: str
+    share: float
+
+
+def misplaced(
+    regression: Regression, fitted: Mask, problem: Problem, choice: Choice, weight: float, guess: Guess
+) -> Misplaced | None:
+    """What most likely stands elsewhere than the URDF says, a joint or the base, if anything.
+
+    fitted (bags * blocks,): the blocks that were fitted; ``guess``: what rows are weighted with. Terms that
+    were left out, and bounds, may be due to it: here all is free. With bodies at the tip nothing is said.
+    """
+    model, n, size = regression.model, regression.joints, problem.size
+    if any(regression.loaded) or np.any(regression.payloads):
+        return None
+    choice = choice._replace(active=choice.active | PLAINEST, held=frozenset())
+    x = free_solution(problem, choice, problem.equations(problem.whole), weight)
+    coefficients, to_y = problem.coefficients(regression, x), regression.map @ problem.basis
+    seconds = sum(track.seconds for track in regression.store.tracks)
+    some = slice(None, None, max(1, int(seconds * regression.row_rate / POINTS)))
+    parts = []
+    for bag, rows, counted in regression.weighted(guess):
+        Z, root = rows.Z[some], np.sqrt(counted[some, :, None]) / problem.sigma[:, None]
+        own = problem.own_terms(regression, Z)[:, :, None] * np.eye(n)[:, :, None]
+        columns = Z[..., : regression.base] @ to_y, own.reshape(len(Z), n, -1)
+        left, Z = rows.residual(coefficients)[some] * root[..., 0], root * np.concatenate(columns, axis=-1)
+        motion = rows.q[some], rows.qd[some], rows.qdd[some]
+        parts.append((Z, root, left, fitted[regression.block_of(bag, rows.time[some])], *motion))
+    Z, root, left, fit, q, qd, qdd = (np.concatenate(each) for each in zip(*parts, strict=True))
+    used = Z[fit].reshape(-1, size)
+    part = reduced(problem, choice, np.pad(used.T @ used, (0, 1)), weight / some.step)
+    to_drives = np.eye(n) if regression.coupling is None else np.linalg.inv(regression.coupling).T
+    moved, turned, found = np.zeros(size), np.zeros(n + 3), None
+    for _ in range(ROUNDS):
+        inertial = problem.inertial(x - moved).ravel()
+        S = root * (to_drives @ slopes(model, inertial, q + turned[:n], qd, qdd))
+        taken_up = np.zeros((size, n + 3))
+        taken_up[part.used] = np.linalg.solve(part.H, used[:, part.used].T @ S[fit].reshape(-1, n + 3))
+        found, angles = likeliest(S - Z @ taken_up, left, fit, model.joint_names)
+        moved, turned = taken_up @ angles, angles / 2
+    return found
+
+
+def slopes(model: DynamicsModel, inertial: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    """Slopes (N, n, n + 3) of bodies' efforts by positions, 0 of joints that slide, and the base's angles."""
+    n, still, gravity = q.shape[1], np.zeros_like(q), np.array(model.parameters.gravity)
+    found = np.zeros((*q.shape, n + 3))
+    for j, own in enumerate(STEP * np.eye(n)):
+        if model.joints[j].kind != "prismatic":
+            ends = (model.regressor(q + side * own, qd, qdd) @ inertial for side in (1.0, -1.0))
+            found[..., j] = np.subtract(*ends) / (2.0 * STEP)
+    for k, axis in enumerate(np.eye(3)):
+        other = model.with_parameters(gravity=tuple(np.cross(gravity, axis)))
+        found[..., n + k] = other.regressor(q, still, still) @ inertial
+    return found
+
+
+def likeliest(S: Array, left: Array, fit: Mask, joints: Sequence[str]) -> tuple[Misplaced | None, Array]:
+    """What explains most of the fitted residuals by its slopes S (N, n, n + 3), if it counts; all angles.
+
+    ``left`` (N, n): residuals; ``fit`` (N,): fitted ones. The others change an angle by twice its error.
+    """
+    before = np.array([(left[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
+    best, angles, least = None, np.zeros(S.shape[-1]), np.inf
+    columns = np.split(np.arange(S.shape[-1]), np.arange(len(joints)) + 1)
+    for joint, own in zip((*joints, None), columns, strict=True):
+        parts = [(S[part][..., own].reshape(-1, len(own)), left[part].ravel()) for part in (fit, ~fit)]
+        angle, other = (np.linalg.lstsq(*part, rcond=RESOLVED)[0] for part in parts)
+        after = np.array([((left - S[..., own] @ angle)[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
+        if after[0].sum() >= least:
+            continue
+        best, least, size = None, after[0].sum(), float(np.linalg.norm(angle))
+        error = float(np.hypot(np.abs(angle - other).max() / 2, ROUGH * size))
+        shares = 1.0 - after / np.maximum(before, 1e-300)
+        counts = (shares[0] > MOST) & (shares[1] > CONFIRMED) & (after[1].sum() < before[1].sum())
+        at = int(np.argmax(np.where(counts, shares[1], 0.0)))
+        angles = np.zeros(S.shape[-1])
+        if counts[at] and max(SLIGHT, CLEAR * error) < size < FAR:
+            best = Misplaced(joint, tuple(angle.tolist()), error, joints[at], float(shares[1, at]))
+            angles[own] = angle
+    return best, angles
