@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '2ba82ee8254c31ddca9d5f4e913f30343484b5b222cd5f8fd1fc44546463b5e6',
+ 'c_sha256': 'd62be96d040a93763b01aee78ad3e2f0f6bc7da44e9152eab5e4cfe47abbe560',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2762,4 +2762,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "ff349d89ef2cd6249c721c1278a4f62ab96980144996c8cdf55a44e9d293dc8d"
+CONTENT_SHA256 = "5050fe3017c972a87e534f853ee84a07b985ddc772f095655f671a7e1ed796dd"

@@ -34,7 +34,12 @@ $functions
 //# support
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline, unused))
+#if defined(__clang__)
 #define KD_APART __attribute__((noinline))
+#else /* the compiler takes up to a quarter less time than at -O3 */
+#define KD_APART \
+    __attribute__((noinline, optimize("O1", "expensive-optimizations", "schedule-insns2", "tree-slp-vectorize")))
+#endif
 #define KD_LINES __attribute__((aligned(64)))
 #else
 #define KD_ALWAYS
