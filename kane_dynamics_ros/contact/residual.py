@@ -6,7 +6,8 @@ subtracted, and only what is left counts. The fit is linear in
 
 - corrections of the ten inertial parameters of every body (the regressor),
 - for each drive an offset, a rotor inertia, viscous friction, and dry friction that saturates at several
-  speeds, one part of it growing with the effort as in gears.
+  speeds, one part of it growing with the effort as in gears; viscous and dry friction that change as the arm
+  warms up, by so much at the beginning, after ``WARMS``, and twice, four times ... as late.
 
 Each unknown has a prior of half of its nominal size, so that a motion which does not excite it leaves it
 alone. Contacts are outliers: samples are weighted by Student's t distribution [Lange1989], under which a
@@ -35,6 +36,7 @@ Mask = NDArray[np.bool_]
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
+WARMS = 30.0  # [s] until friction may have changed first; a recording that is no longer shows no change
 STANDS, TRAVEL = 0.05, 0.2  # [rad/s] and [rad], or [m/s] and [m]: less motion than both is none
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
@@ -103,6 +105,7 @@ def external_efforts(
         np.concatenate([getattr(interval, name) for interval in inner])
         for name in ("q", "qd", "qdd", "effort")
     )
+    time = np.concatenate([interval.time for interval in inner])
     # what a standing joint does move comes of what pushes it
     stands = (np.abs(qd).max(axis=0) < STANDS) & (np.ptp(q, axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
@@ -115,7 +118,7 @@ def external_efforts(
     free = np.ones(len(q), bool) if free is None else free
     explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
     if correct:
-        explained, coulomb = _explained(model, q, qd, qdd, predicted, missing, free)
+        explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free)
     external = explained - missing  # what the environment adds, the drive need not supply
     lengths = [len(interval.time) for interval in inner]
     most = np.abs(effort).max(axis=0)
@@ -128,7 +131,7 @@ def external_efforts(
     hidden = np.where(stands, 0.0, slow * (coulomb + felt_coulomb(model)))
     hidden = np.where(deaf, loudest, hidden)
     return Residual(
-        time=np.concatenate([interval.time for interval in inner]),
+        time=time,
         q=q,
         qd=qd,
         qdd=qdd,
@@ -171,12 +174,13 @@ def silent_joints(effort: Array) -> list[int]:
 
 
 def _explained(
-    model: DynamicsModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array, free: Mask
+    model: DynamicsModel, time: Array, state: Sequence[Array], predicted: Array, missing: Array, free: Mask
 ) -> tuple[Array, Array]:
     """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell.
 
     And how much dry friction is in it, whatever its sign (N, n).
     """
+    q, qd, qdd = state
     size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
     C = np.eye(q.shape[1]) if model.coupling is None else model.coupling
     turning_at, gaining = qd @ C.T, qdd @ C.T  # of the drives
@@ -188,6 +192,9 @@ def _explained(
     lever = np.maximum(np.sqrt(turning / 2.0 / mass), 0.05)
     inertial = np.stack([mass, *(mass * lever,) * 3, *(mass * lever**2,) * 6], axis=1).ravel()
 
+    age = np.log2(1.0 + (time - time[0]) / WARMS)
+    warm = np.maximum(1.0 - np.abs(age[:, None] - np.arange(np.floor(age[-1]))), 0.0)
+
     def features(part: slice | NDArray[np.intp]) -> Array:
         """(samples, n, P): the effort of each unknown at its nominal size."""
         speed = turning_at[part]
@@ -198,6 +205,8 @@ def _explained(
             *(size * np.tanh(speed / saturated) for saturated in SPEEDS),
             np.abs(predicted[part]) * np.tanh(speed / SPEEDS[1]),
         ]
+        viscous, dry = of_drives[1], of_drives[4]
+        of_drives += [share[:, None] * each for share in warm[part].T for each in (viscous, dry)]
         own = [each[:, None, :] * C.T for each in of_drives]
         return np.concatenate([model.regressor(q[part], qd[part], qdd[part]) * inertial, *own], axis=2)
 
@@ -206,7 +215,7 @@ def _explained(
     coefficients = robust_fit(features(fitted), missing[fitted], CORRELATED / PRIOR**2 / step)
     pieces = [slice(start, start + AT_ONCE) for start in range(0, len(q), AT_ONCE)]
     explained = np.concatenate([features(piece) @ coefficients for piece in pieces])
-    *dry, by_load = np.abs(coefficients[len(inertial) :].reshape(-1, q.shape[1])[3:])
+    *dry, by_load = np.abs(coefficients[len(inertial) :].reshape(-1, q.shape[1])[3:7])
     return explained, (size * sum(dry) + by_load * np.abs(predicted)) @ np.abs(C)
 
 
