@@ -56,13 +56,14 @@ BESIDE = 0.1  # of their length, at least: so long are the stretches beside them
 
 
 class Change(NamedTuple):
-    """Samples ``start`` to ``stop``, of which ``at`` is the middle; contrasts (n,), and over their spread."""
+    """Samples ``start`` to ``stop``, of which ``at`` is the middle; contrasts, over spread, and that (n,)."""
 
     start: int
     stop: int
     at: int
     efforts: Array
     ratios: Array
+    spread: Array
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Ch
             out = slice(max(0, start - around), stop + around)
             seen = slice(min(k - end, out.start), max(k + end + 1, out.stop))
             if untouched[seen].all():
-                found.append(Change(start, stop, k, contrasts[k], np.abs(ratios)))
+                found.append(Change(start, stop, k, contrasts[k], np.abs(ratios), scan.spread[k]))
                 taken[out] = taken[k] = True
             untouched[seen], largest[seen] = False, 0.0
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.contact.changes import AROUND, Change, find_changes, rare, scans
+from kane_dynamics_ros.contact.changes import AROUND, FINEST, Change, find_changes, rare, scans
 from kane_dynamics_ros.contact.residual import Mask, Residual, external_efforts
-from kane_dynamics_ros.control.observer import TipWrench, tip_wrench
+from kane_dynamics_ros.control.observer import DETERMINED
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -23,27 +23,28 @@ QUIET, MOST_CONTACTS = 0.4, 0.5  # of the samples that show the noise, and of th
 ROUNDS = 4
 END_SHARE = 0.5  # of the threshold: a contact lasts as long as the ratio is above
 MERGED = 0.5  # [s] a shorter pause does not end a contact
+LAPLACE = 0.74  # standard deviations that ``QUANTILE`` is, where the tails are exponential
+UNSURE = 0.5  # of a force: directions in which the standard error is more are not determined
 IMPULSE = 0.6  # times 1 / cut-off: so long an impulse that passed the low pass is above half of its height
 
 
 class TipForce(NamedTuple):
-    """The force at a tip, in its axes, that would explain a contact's peak; the share that it does."""
+    """The force (3,) [N] at a tip, in its axes, that would explain a contact's peak; the share that it does.
+
+    ``errors`` (3,) [N] are standard errors, infinite where a component is not determined.
+    """
 
     tip: str
-    wrench: TipWrench
+    value: Array
+    errors: Array
     explained: float
-
-    @property
-    def size(self) -> float:
-        """Its magnitude [N]."""
-        return float(np.linalg.norm(self.wrench.value[:3]))
 
 
 @dataclass(frozen=True)
 class Contact:
     """One contact from ``start`` to ``end`` [s]; ``peak`` [s] is when it stood out most.
 
-    ``efforts`` (n,) are the external efforts at the peak [N m or N], ``ratios`` (n,) these over their
+    ``efforts`` (n,) are the external efforts at the peak [N m or N], ``ratios`` (n,) the largest over their
     spread; ``joints`` those above the threshold, the clearest first. ``forces``: one for each tip, the one
     that explains most first.
     """
@@ -117,11 +118,12 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
     least = max(1, round(IMPULSE / residual.cutoff * residual.rate))
     if residual.standing:
         spans = []  # stiction keeps a level that means nothing
-    found = [_contact(residual, model, *span, threshold) for span in spans if span[1] - span[0] >= least]
+    levels = [_level(residual, *span) for span in spans if span[1] - span[0] >= least]
+    found = [_contact(residual, model, each, threshold) for each in levels]
     taken = _touched(residual, found)
     looked = scans(residual, taken, rate, outliers)
     for change in find_changes(residual, looked, taken):
-        each = _changed(residual, model, change)
+        each = _contact(residual, model, change, END_SHARE * change.ratios.max())
         if all(each.start - other.end > MERGED or other.start - each.end > MERGED for other in found):
             found.append(each)
     pushes = (
@@ -138,50 +140,57 @@ def _touched(residual: Residual, contacts: Sequence[Contact]) -> Mask:
     return mask
 
 
-def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, threshold: float) -> Contact:
-    """The contact of samples ``start`` to ``stop``, with the force at the tip that would explain its peak."""
-    ratio = residual.ratio[start:stop]
-    at = start + int(np.argmax(ratio.max(axis=1)))
-    best = ratio.max(axis=0)
-    joints = [j for j in np.argsort(-best).tolist() if best[j] > threshold]
-    return _told(residual, model, (start, stop, at), joints, residual.external[at], residual.ratio[at])
+def _level(residual: Residual, start: int, stop: int) -> Change:
+    """The samples ``start`` to ``stop`` as a change to the efforts at their peak, with the largest ratios."""
+    ratios = residual.ratio[start:stop]
+    at = start + int(np.argmax(ratios.max(axis=1)))
+    return Change(start, stop, at, residual.external[at], ratios.max(axis=0), residual.spread[at])
 
 
-def _changed(residual: Residual, model: DynamicsModel, change: Change) -> Contact:
-    """The contact of a change: its joints are those in which it is at least half as clear as in the first."""
+def _contact(residual: Residual, model: DynamicsModel, change: Change, least: float) -> Contact:
+    """The contact of a change, whose joints are those with a ratio of ``least`` or more."""
     ratios = change.ratios
-    joints = [j for j in np.argsort(-ratios).tolist() if ratios[j] >= END_SHARE * ratios.max()]
-    place = change.start, change.stop, min(max(change.at, change.start), change.stop - 1)
-    return _told(residual, model, place, joints, change.efforts, ratios)
-
-
-def _told(
-    residual: Residual,
-    model: DynamicsModel,
-    place: tuple[int, int, int],
-    joints: Sequence[int],
-    efforts: Array,
-    ratios: Array,
-) -> Contact:
-    """The contact of the samples from ``place``, its start, stop and peak, with the forces at the tips."""
-    start, stop, at = place
+    joints = [j for j in np.argsort(-ratios).tolist() if ratios[j] >= least]
+    at = min(max(change.at, change.start), change.stop - 1)
     q = residual.q[at]
-    weights = 1.0 / np.maximum(residual.spread[at], residual.floor)
-    forces = []
-    for tip, J in force_jacobians(model, q).items():
-        axes = model.tip_pose(q, tip=tip)[:3, :3]
-        wrench = tip_wrench(J, efforts, axes, weights, assume="force")
-        left = weights * (efforts - axes @ wrench.value[:3] @ J)
-        forces.append(TipForce(tip, wrench, 1.0 - float(left @ left / np.sum((weights * efforts) ** 2))))
+    noise = np.maximum(change.spread / LAPLACE, FINEST * residual.floor)
+    deviations = np.hypot(noise, residual.stiction[at] / 3**0.5)  # which takes anything up to its size
+    forces = [
+        tip_force(tip, model.tip_pose(q, tip=tip)[:3, :3].T @ J, change.efforts, deviations)
+        for tip, J in force_jacobians(model, q).items()
+    ]
     return Contact(
-        start=float(residual.time[start]),
-        end=float(residual.time[stop - 1]),
+        start=float(residual.time[change.start]),
+        end=float(residual.time[change.stop - 1]),
         peak=float(residual.time[at]),
         joints=tuple(model.joint_names[j] for j in joints),
-        efforts=tuple(efforts.tolist()),
+        efforts=tuple(change.efforts.tolist()),
         ratios=tuple(ratios.tolist()),
         forces=tuple(sorted(forces, key=lambda one: -one.explained)),
     )
+
+
+def tip_force(tip: str, jacobian: Array, efforts: Array, deviations: Array) -> TipForce:
+    """The force at a tip that explains efforts (n,) best, as far as it is determined.
+
+    With A = J / s of the Jacobian J (3, n) in tip axes and the standard deviations s (n,) of the efforts, the
+    force f solves A^T f = efforts / s by least squares. With the singular value decomposition A = U S V^T its
+    standard error along a column of U is 1 / S; where efforts are left that s does not explain, s is as much
+    larger. A direction whose error is more than ``UNSURE`` of the force is left out, and a component that
+    lies in it is not determined.
+    """
+    U, S, Vt = np.linalg.svd(jacobian / deviations, full_matrices=False)
+    wanted = efforts / deviations
+    seen = Vt @ wanted
+    left, freedom = wanted - seen @ Vt, max(len(efforts) - len(S), 1)
+    worse = max(1.0, float(left @ left / freedom) ** 0.5)
+    S = np.maximum(S, np.finfo(float).tiny)
+    kept = np.logical_and.accumulate(worse / S <= UNSURE * np.sqrt(np.cumsum((seen / S) ** 2)))
+    value = U[:, kept] @ (seen / S)[kept]
+    resolution = np.square(U[:, kept]).sum(axis=1)
+    errors = np.square(worse * U[:, kept] / S[kept]).sum(axis=1) + (1.0 - resolution) * (value @ value)
+    errors = np.where(resolution > DETERMINED, np.sqrt(errors), np.inf)
+    return TipForce(tip, value, errors, float(seen[kept] @ seen[kept] / (wanted @ wanted)))
 
 
 def force_jacobians(model: DynamicsModel, q: Array) -> dict[str, Array]:

@@ -12,7 +12,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.changes import STEADY
 from kane_dynamics_ros.contact.events import Contacts, TipForce
 from kane_dynamics_ros.contact.residual import FLOOR, Residual
-from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT, Collision
+from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT, Collision, felt_coulomb
 from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -22,6 +22,10 @@ FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
 LABEL = 24  # characters of a joint's name in a figure
 TOO_SHORT = "pushes that come and go are not looked for: the recording, free of contact, is too short"
+NO_STICTION = (
+    "the dry friction of standing joints is not known: what it takes of a force is not in the force's error; "
+    "give it by --parameters or --urdf-friction"
+)
 NOISY = 4.0  # times the noise that is usual for the arm, of which is warned
 
 
@@ -120,6 +124,8 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
         if each.noisy:
             lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
     lines += [f"  {TOO_SHORT}"] * unlooked(contacts)
+    if residual.standing and contacts.found and not felt_coulomb(model).all():
+        lines.append(f"  warning: {NO_STICTION}")
     for number, contact in enumerate(contacts.found, 1):
         efforts = []
         for name in contact.joints:
@@ -132,20 +138,25 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
             f"  joints: {', '.join(efforts)}",
         ]
         for force in contact.forces:
-            share = f", which explains {100 * force.explained:.0f} % of the efforts"
+            share = f"; it explains {100 * force.explained:.0f} % of the efforts"
             lines.append(
-                f"  as a force at {force.tip!r}, if that is where it acts: {force.size:.3g} N "
-                f"({force_text(force)}; tip axes){share * (len(contact.forces) > 1)}"
+                f"  as a force at {force.tip!r}, if that is where it acts: {force_text(force)}"
+                f"{share * (len(contact.forces) > 1)}"
             )
     return lines
 
 
 def force_text(force: TipForce) -> str:
-    """The force at a tip that would explain a contact, by axis."""
-    return ", ".join(
-        f"{axis} {value:+.3g}" if known else f"{axis} not determined in this posture"
-        for axis, value, known in zip("xyz", force.wrench.value, force.wrench.determined, strict=False)
-    )
+    """The force at a tip that would explain a contact, by axis, with standard errors."""
+    determined = np.isfinite(force.errors)
+    if not determined.any():
+        return "not determined: of its direction the joint efforts tell too little, or it acts elsewhere"
+    parts = [
+        f"{axis} {value:+.3g} \u00b1 {error:.2g} N" if known else f"{axis} not determined in this posture"
+        for axis, value, error, known in zip("xyz", force.value, force.errors, determined, strict=True)
+    ]
+    size = f"{np.linalg.norm(force.value):.3g} N, " * bool(determined.all())
+    return f"{size}{', '.join(parts)} (tip axes)"
 
 
 def collision_lines(bag: Path, collisions: Sequence[Collision], model: DynamicsModel) -> list[str]:
@@ -219,13 +230,15 @@ def write_report(
         "contacts": [
             {
                 **vars(each),
-                "tip_force": each.forces[0].wrench.value[:3].tolist(),
-                "tip_force_determined": each.forces[0].wrench.determined[:3].tolist(),
+                "tip_force": each.forces[0].value.tolist(),
+                "tip_force_error": each.forces[0].errors.tolist(),
+                "tip_force_determined": np.isfinite(each.forces[0].errors).tolist(),
                 "forces": [
                     {
                         "tip": force.tip,
-                        "force": force.wrench.value[:3].tolist(),
-                        "determined": force.wrench.determined[:3].tolist(),
+                        "force": force.value.tolist(),
+                        "error": force.errors.tolist(),
+                        "determined": np.isfinite(force.errors).tolist(),
                         "explained": force.explained,
                     }
                     for force in each.forces

@@ -36,7 +36,7 @@ Mask = NDArray[np.bool_]
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
-WARMS = 30.0  # [s] until friction may have changed first; a recording that is no longer shows no change
+WARMS = 60.0  # [s] until friction may have changed first; a recording that is no longer shows no change
 STANDS, TRAVEL = 0.05, 0.2  # [rad/s] and [rad], or [m/s] and [m]: less motion than both is none
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
@@ -58,7 +58,8 @@ class Residual:
     ``spread`` what may be expected of it without contact, ``floor`` what no contact falls below. ``joins``:
     the indices at which an interval begins. ``rate`` [Hz]: of the samples, ``cutoff`` [Hz]: of the motion.
     ``free`` (N,): samples without contact, of which the noise was fitted. ``hidden``: what dry friction may
-    hide where a joint hardly moves. ``standing``: no joint moves but by contact.
+    hide where a joint hardly moves; ``stiction`` what it may do to an effort. ``standing``: no joint moves
+    but by contact.
     """
 
     time: Array
@@ -74,6 +75,7 @@ class Residual:
     joins: tuple[int, ...]
     free: Mask
     hidden: Array
+    stiction: Array
     standing: bool
 
     @cached_property
@@ -106,6 +108,8 @@ def external_efforts(
         for name in ("q", "qd", "qdd", "effort")
     )
     time = np.concatenate([interval.time for interval in inner])
+    most = np.abs(effort).max(axis=0)
+    floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
     # what a standing joint does move comes of what pushes it
     stands = (np.abs(qd).max(axis=0) < STANDS) & (np.ptp(q, axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
@@ -121,14 +125,15 @@ def external_efforts(
         explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free)
     external = explained - missing  # what the environment adds, the drive need not supply
     lengths = [len(interval.time) for interval in inner]
-    most = np.abs(effort).max(axis=0)
-    floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     usual = np.maximum(spread(external, qd, qdd, free, share), least)
     loudest, deaf = np.abs(external).max(axis=0), np.isin(np.arange(len(floor)), silent)
     usual = np.where(deaf, loudest, usual)
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
-    hidden = np.where(stands, 0.0, slow * (coulomb + felt_coulomb(model)))
+    stiction = slow * (coulomb + felt_coulomb(model))
+    hidden = np.where(stands, 0.0, stiction)
+    low, high = np.quantile(external[free], (0.05, 0.95), axis=0)  # what pushes leave behind
+    stiction = np.where(stands, np.maximum(stiction, 0.5 * (high - low)), stiction)
     hidden = np.where(deaf, loudest, hidden)
     return Residual(
         time=time,
@@ -144,6 +149,7 @@ def external_efforts(
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
         free=free,
         hidden=hidden,
+        stiction=stiction,
         standing=bool(stands.all()),
     )
 

@@ -59,7 +59,7 @@ class ObserverSettings:
     ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity, ``beyond``
     what joins them, under the load of gravity. ``gain`` is K [1/s]. ``held``: an effort that comes with a
     state acts until the next (a command); otherwise it is a measurement at the time of the state.
-    ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a gap longer than ``longest_gap`` [s]
+    ``wrench``: keep the tip's Jacobian for ``tip_wrenches``. Over a gap longer than ``longest_gap`` [s]
     nothing is concluded, and the residual starts anew. ``adaptation`` [s] is the time constant with which a
     lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how long the
     threshold must be exceeded.
@@ -269,23 +269,6 @@ class TipWrench(NamedTuple):
     def determined(self) -> NDArray[np.bool_]:
         """The components (6,) that the efforts determine in this posture."""
         return self.resolution > DETERMINED
-
-
-def tip_wrench(
-    jacobian: Array,
-    effort: Array,
-    R_RT: Array,
-    weights: Array | None = None,
-    *,
-    damping: float = 0.02,
-    assume: Assumption = "wrench",
-) -> TipWrench:
-    """The smallest wrench at the tip that explains external efforts (n,): ``tip_wrenches`` of one tip.
-
-    ``jacobian`` (6, n), of a force (3, n) will do; ``R_RT`` (3, 3).
-    """
-    (found,) = tip_wrenches(jacobian, effort, R_RT[None], weights, damping=damping, assume=assume)
-    return found
 
 
 def tip_wrenches(

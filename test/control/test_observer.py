@@ -13,9 +13,9 @@ from kane_dynamics_ros.control.observer import (
     MomentumObserver,
     ObserverSettings,
     Thresholds,
+    TipWrench,
     default_thresholds,
     root_jacobian,
-    tip_wrench,
     tip_wrenches,
 )
 from kane_dynamics_ros.description import load_robot, serial_chain
@@ -24,6 +24,12 @@ from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
 N = 5
+
+
+def one_wrench(jacobian: np.ndarray, effort: np.ndarray, R_RT: np.ndarray, **options: Any) -> TipWrench:
+    """At one tip."""
+    (found,) = tip_wrenches(jacobian, effort, R_RT[None], **options)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +278,7 @@ def test_an_arm_of_seven_joints_tells_the_whole_wrench_in_tip_axes() -> None:
     arm = six_axis_arm()
     w = np.array([10.0, -5.0, 8.0, 0.5, -1.0, 0.3])
     effort, R_RT = arm.external_effort(POSTURE, w), arm.tip_pose(POSTURE)[:3, :3]
-    found = tip_wrench(root_jacobian(arm, POSTURE), effort, R_RT)
+    found = one_wrench(root_jacobian(arm, POSTURE), effort, R_RT)
     np.testing.assert_allclose(found.value, w, rtol=1e-9)
     np.testing.assert_allclose(found.resolution, 1.0, rtol=1e-9)
     assert found.determined.all()
@@ -286,7 +292,7 @@ def test_what_the_posture_cannot_tell_is_said() -> None:
     silent = np.linalg.svd(J[:3].T)[2][-1]  # a force that no joint feels
     assert np.abs(J[:3].T @ silent).max() < 1e-9
     force = np.array([3.0, -2.0, 5.0])
-    found = tip_wrench(J, J[:3].T @ force, R_RT, assume="force")
+    found = one_wrench(J, J[:3].T @ force, R_RT, assume="force")
     told = R_RT @ found.value[:3]
     np.testing.assert_allclose(told, force - silent * (silent @ force), atol=1e-9)
     mixed = np.abs(R_RT.T @ silent)
@@ -300,7 +306,7 @@ def test_near_a_singular_posture_the_wrench_stays_bounded() -> None:
     q = np.array([0.4, 0.9, 1e-5, 0.2, 0.1])
     noise = np.random.default_rng(1).normal(size=(50, 5)) * 0.1
     J, R_RT = root_jacobian(model, q), model.tip_pose(q)[:3, :3]
-    largest = max(np.abs(tip_wrench(J, each, R_RT, assume="force").value).max() for each in noise)
+    largest = max(np.abs(one_wrench(J, each, R_RT, assume="force").value).max() for each in noise)
     undamped = np.abs(np.linalg.lstsq(J[:3].T, noise.T, rcond=1e-15)[0]).max()
     assert undamped > 1e3
     assert largest < 20.0
@@ -321,8 +327,8 @@ def test_a_constant_force_is_told_while_the_arm_moves(model: DynamicsModel) -> N
         plant.step(command + (load if k >= 100 else 0.0))
     assert observer.jacobian is not None
     R_RT = model.tip_pose(q)[:3, :3]
-    now = R_RT @ tip_wrench(root_jacobian(model, q), observer.residual, R_RT, assume="force").value[:3]
-    alike = R_RT @ tip_wrench(observer.jacobian, observer.residual, R_RT, assume="force").value[:3]
+    now = R_RT @ one_wrench(root_jacobian(model, q), observer.residual, R_RT, assume="force").value[:3]
+    alike = R_RT @ one_wrench(observer.jacobian, observer.residual, R_RT, assume="force").value[:3]
     assert np.linalg.norm(alike - force) < 0.1 * np.linalg.norm(now - force)
 
 
