@@ -312,8 +312,8 @@ def _remove_old(folder: Path) -> None:
     for features in folder.glob("*.features"):
         library = features.with_suffix("")
         with contextlib.suppress(OSError):
-            if library.stat().st_mtime < now - UNUSED_SECONDS:
-                library.unlink()
+            if (library if library.exists() else features).stat().st_mtime < now - UNUSED_SECONDS:
+                library.unlink(missing_ok=True)
                 features.unlink()
 
 

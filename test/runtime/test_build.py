@@ -294,12 +294,15 @@ def test_libraries_that_nothing_opened_for_a_long_time_are_cleared_away(source: 
         library.write_bytes(b"")
         library.with_name(f"{name}.features").write_text("")
         os.utime(library, (time.time() - days * 86400,) * 2)
+    for name, days in (("gone.3.4.so.features", 91), ("new.3.4.so.features", 0)):  # without their libraries
+        (cache / name).write_text("")
+        os.utime(cache / name, (time.time() - days * 86400,) * 2)
     os.utime(used, (time.time() - 91 * 86400,) * 2)
     assert answer(source) == 42  # opened: now it is used
     source.with_name("other.c").write_text(source.read_text() + "\n")
     assert answer(source.with_name("other.c")) == 42
     left = {path.name for path in cache.iterdir()}
-    assert {used.name, "kept.1.2.so", "kept.1.2.so.features"} <= left
+    assert {used.name, "kept.1.2.so", "kept.1.2.so.features", "new.3.4.so.features"} <= left
     assert not {name for name in left if name.startswith("gone")}
 
 
