@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
                 recordings.append(recording)
             elif arguments.thresholds is not None:
                 settings = read_thresholds(arguments.thresholds, model, beyond)
-                lines = collision_lines(bag, observed(states, settings)[1], model)
+                lines = collision_lines(bag, observed(states, settings)[1])
             else:
                 lines = _contacts(arguments, recording, model, beyond, folder)
         damages += recording.damages

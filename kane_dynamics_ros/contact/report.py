@@ -29,11 +29,6 @@ NO_STICTION = (
 NOISY = 4.0  # times the noise that is usual for the arm, of which is warned
 
 
-def unit(model: DynamicsModel, joint: int) -> str:
-    """The unit of a joint's effort."""
-    return "N" if model.joints[joint].kind == "prismatic" else "N m"
-
-
 class Bound(NamedTuple):
     """What a joint's external effort must exceed to be a contact [N m or N], and where that comes from."""
 
@@ -68,7 +63,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
     for j, joint in enumerate(model.joints):
         noise, floor = contacts.threshold * residual.spread[:, j], float(residual.floor[j])
         origin = f"{contacts.threshold:.3g} times its usual residual"
-        limit = f"effort limit of {joint.effort:g} {unit(model, j)}" if joint.effort else "largest effort"
+        limit = f"effort limit of {joint.effort:g} {joint.effort_unit}" if joint.effort else "largest effort"
         if (noise < floor).any():
             least = f"{100 * FLOOR:g} % of its {limit}"
             origin = least if (noise < floor).all() else f"{origin}, at least {least}"
@@ -80,14 +75,14 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
         warning = ""
         if share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
-                f"without contact, effort of {left[j]:.3g} {unit(model, j)} RMS is unexplained, "
+                f"without contact, effort of {left[j]:.3g} {joint.effort_unit} RMS is unexplained, "
                 f"{share[j] / usual:.0f} times what is usual for this arm beside its limits: contacts may "
                 "hide in it"
             )
         found.append(
             Bound(
                 joint=joint.name,
-                unit=unit(model, j),
+                unit=joint.effort_unit,
                 raw=float(raw[j]),
                 left=float(left[j]),
                 least=max(floor, float(noise.min())),
@@ -130,7 +125,8 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
         efforts = []
         for name in contact.joints:
             j = model.joint_names.index(name)
-            efforts.append(f"{name!r} {contact.efforts[j]:+.3g} {unit(model, j)} ({contact.ratios[j]:.1f} x)")
+            effort = f"{contact.efforts[j]:+.3g} {model.joints[j].effort_unit}"
+            efforts.append(f"{name!r} {effort} ({contact.ratios[j]:.1f} x)")
         lines += [
             "",
             f"contact {number}: {contact.start:.3f} s to {contact.end:.3f} s, "
@@ -159,14 +155,13 @@ def force_text(force: TipForce) -> str:
     return f"{size}{', '.join(parts)} (tip axes)"
 
 
-def collision_lines(bag: Path, collisions: Sequence[Collision], model: DynamicsModel) -> list[str]:
+def collision_lines(bag: Path, collisions: Sequence[Collision]) -> list[str]:
     """What the node would have reported with these thresholds."""
     lines = [f"{bag}: {counted(len(collisions), 'collision')} by the thresholds given"]
     for found in collisions:
-        effort = unit(model, model.joint_names.index(found.joint))
         lines.append(
-            f"  {found.time:.3f} s, joint {found.joint!r}: external effort {found.residual:+.3g} {effort}, "
-            f"threshold {found.threshold:.3g} {effort}"
+            f"  {found.time:.3f} s, joint {found.joint!r}: external effort "
+            f"{found.residual:+.3g} {found.unit}, threshold {found.threshold:.3g} {found.unit}"
         )
     return lines
 
@@ -187,17 +182,17 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
     limits = np.array([joint.effort or np.nan for joint in model.joints])
     share = (thresholds.constant + thresholds.rest) / limits
     usual = float(np.nanmedian(share)) if np.isfinite(share).any() else np.inf
-    for j, name in enumerate(model.joint_names):
+    for j, (name, unit) in enumerate((joint.name, joint.effort_unit) for joint in model.joints):
         low, high = calibration.intervals[j]
         lines.append(
-            f"  joint {name!r}: {thresholds.constant[j]:.3g} {unit(model, j)} + {thresholds.rest[j]:.3g} at "
+            f"  joint {name!r}: {thresholds.constant[j]:.3g} {unit} + {thresholds.rest[j]:.3g} at "
             f"rest + {thresholds.speed[j]:.3g} |q'| + {thresholds.acceleration[j]:.3g} |q''|; "
             f"right within {low:.2f} to {high:.2f} times that"
         )
         if share[j] >= 1.0:
             lines.append(
                 f"  warning: joint {name!r}: at rest that is above its effort limit of {limits[j]:.3g} "
-                f"{unit(model, j)}: no contact is reported there; record for longer, at best "
+                f"{unit}: no contact is reported there; record for longer, at best "
                 f"{1.0 / calibration.rate:.3g} h, or allow more --false-alarms"
             )
         elif share[j] > NOISY * usual:
@@ -288,7 +283,7 @@ def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel
             label = "contact" if contact is contacts.found[0] else None
             axes.axvspan(contact.start, contact.end, color="#f4d03f", alpha=0.4, label=label)
         shown = name if len(name) <= LABEL else f"{name[: LABEL - 3]}..."
-        axes.set_ylabel(f"{shown}\n[{unit(model, j)}]", parse_math=False, fontsize="small")
+        axes.set_ylabel(f"{shown}\n[{model.joints[j].effort_unit}]", parse_math=False, fontsize="small")
         axes.margins(x=0)
         axes.grid(alpha=0.25)
     axes.set_xlabel("time since the first stamp [s]")

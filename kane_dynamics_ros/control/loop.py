@@ -539,7 +539,7 @@ class ControlLoop:
             limit = self.settings.effort_limits[found.joint]
             moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g} {joint.unit}"
             asked = f"{abs(last.tau[found.joint]):.3g} {joint.effort_unit}"
-            asked += f" of at most {limit:g}" if math.isfinite(limit) else ""
+            asked += f" of at most {limit:g} {joint.effort_unit}" if math.isfinite(limit) else ""
             self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", time)
 
     def _lose(self, joint: int, what: str, time: float, cause: Cause = "path_tolerance") -> None:

@@ -93,12 +93,13 @@ def felt_coulomb(model: DynamicsModel) -> Array:
 
 
 class Collision(NamedTuple):
-    """A joint whose residual exceeded its threshold: when [s], and both [N m or N]."""
+    """A joint whose residual exceeded its threshold: when [s], both, and their unit, N m or N."""
 
     joint: str
     time: float
     residual: float
     threshold: float
+    unit: str
 
 
 class _Sample(NamedTuple):
@@ -228,9 +229,8 @@ class MomentumObserver:
             if self.collision is None and exceeded.any():
                 excess = np.where(exceeded, np.abs(self.contact) / self.threshold, 0.0)
                 j = int(np.argmax(excess))
-                self.collision = Collision(
-                    settings.rigid.joint_names[j], time, float(self.contact[j]), float(self.threshold[j])
-                )
+                joint, figures = settings.rigid.joints[j], (float(self.contact[j]), float(self.threshold[j]))
+                self.collision = Collision(joint.name, time, *figures, joint.effort_unit)
         else:
             self._above_since[:] = math.inf
             if settings.adaptation > 0.0:

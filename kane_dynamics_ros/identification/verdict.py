@@ -147,7 +147,7 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
     joints = model.joints
     C = np.eye(len(joints)) if result.found.coupling is None else result.found.coupling
     for j, i in np.argwhere(C - np.eye(len(joints))).tolist():
-        unit, per = ("m" if joints[k].kind == "prismatic" else "rad" for k in (j, i))
+        unit, per = joints[j].unit, joints[i].unit
         yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
@@ -197,8 +197,7 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: 
 
 
 def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int) -> Sentence:
-    name, held = model.joint_names[j], result.judged.held
-    unit = "N" if model.joints[j].kind == "prismatic" else "N m"
+    name, unit, held = model.joint_names[j], model.joints[j].effort_unit, result.judged.held
     effort, nominal, identified = (float(x[j]) for x in (held.effort, held.nominal, held.identified))
     if not np.isfinite(result.found.sigma[j]):
         return Sentence("unmeasured", f"{name}: its effort never changes; it stays as the URDF says")
@@ -225,9 +224,8 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
 
 def unknown_friction(result: Identified, model: DynamicsModel, j: int) -> Iterator[str]:
     """The friction of a joint that its motion tells too vaguely for its greatest speed."""
-    slides = model.joints[j].kind == "prismatic"
-    unit, speed = "N" if slides else "N m", model.joints[j].velocity or 0.0
-    for family, most, per in (("viscous", speed, " s/m" if slides else " s/rad"), ("coulomb", 1.0, "")):
+    joint, unit = model.joints[j], model.joints[j].effort_unit
+    for family, most, per in (("viscous", joint.velocity or 0.0, f" s/{joint.unit}"), ("coulomb", 1.0, "")):
         error = float(result.certainty.terms[j, FAMILIES.index(family)])
         value = result.found.written.node[j, FAMILIES.index(family)]
         if error * most > VAGUE * result.judged.held.effort[j]:
@@ -238,8 +236,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     """What most of a joint's residual is, in words; nothing where no one thing stands out."""
     curves, held, fitted = result.judged.curves, result.judged.held, result.judged.fitted
     left = (curves.measured - curves.identified)[curves.held, j]
-    unit = "N" if model.joints[j].kind == "prismatic" else "N m"
-    speed = curves.qd[curves.held]
+    speed, unit = curves.qd[curves.held], model.joints[j].effort_unit
     power, (lag, _), lags = float(held.identified[j] ** 2), result.judged.lag, result.judged.lag_shares
     if mostly_at_rest(result)[j]:
         standing = result.judged.standing

@@ -589,7 +589,7 @@ def test_commands_without_effect_are_reported_before_the_error_is_large():
     (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "path_tolerance")
     assert "commands have no effect" in outcome.reason
-    asked, most = re.search(r"now (\S+) N m of at most (\S+)$", outcome.reason).groups()
+    asked, most = re.search(r"now (\S+) N m of at most (\S+) N m$", outcome.reason).groups()
     assert 10.0 < float(asked) < float(most) == arm.loop.settings.effort_limits[0]
 
 

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class OneJoint:
     """J q'' = tau + tau_ext - c tanh(q' / 0.01), as a model."""
 
     joint_names = ("j",)
+    joints = (SimpleNamespace(name="j", effort_unit="N m"),)
     coupling = None
 
     def __init__(self, inertia: float = 2.0, coulomb: float = 0.0) -> None:
@@ -156,7 +158,7 @@ def test_a_collision_is_latched_with_its_joint_until_it_is_reset(sign: float) ->
         observer.update(np.zeros(1), np.zeros(1), np.array([-push]), k * 1e-3)  # what holds the arm still
     found = observer.collision
     assert found is not None
-    assert found.joint == "j"
+    assert (found.joint, found.unit) == ("j", "N m")
     # r passes half of its end after ln 2 / K = 6.9 ms
     assert found.time == pytest.approx(0.1 + 0.0069, abs=1.5e-3)
     assert found.residual * sign > found.threshold == 1.0

@@ -229,6 +229,7 @@ def collision_text(collision: Collision, state: states.State) -> str:
     found = states.collision_in(state)
     reaction = "ignore" if found is None else found.reaction
     return (
-        f"collision: joint {collision.joint}, external effort {collision.residual:.3g}, "
-        f"threshold {collision.threshold:.3g}: reaction is {reaction}, until ~/reset_collision"
+        f"collision: joint {collision.joint}, external effort {collision.residual:.3g} {collision.unit}, "
+        f"threshold {collision.threshold:.3g} {collision.unit}: "
+        f"reaction is {reaction}, until ~/reset_collision"
     )
