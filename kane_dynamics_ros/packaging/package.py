@@ -171,6 +171,7 @@ def _values(derived: Derived, model: DynamicsModel) -> dict[str, Any]:
             {
                 "name": joint.name,
                 "unit": joint.unit,
+                "effort_unit": joint.effort_unit,
                 "continuous": joint.kind == "continuous",
                 "lower": _limit(joint.lower if joint.kind != "continuous" else None, -math.inf),
                 "upper": _limit(joint.upper if joint.kind != "continuous" else None, math.inf),

@@ -139,6 +139,49 @@ def test_a_package_with_hostile_names_compiles_and_knows_its_robot(
     assert said_of(package, [urdf], tmp_path, CPP_COMPILERS[0]) == [""]
 
 
+STANDING = """
+#include <cstdio>
+#include "arm_dynamics/status.hpp"
+int main()
+{
+  arm_dynamics::Settings settings;
+  settings.kp = arm_dynamics::of_each(100.0);
+  settings.tolerance = arm_dynamics::of_each(0.5);
+  arm_dynamics::ControlCore core(settings);
+  arm_dynamics::Input input;
+  input.reference_given = true;
+  double asked = 0.0;
+  for (int k = 0; core.condition().lost_allowed == 0.0 && k < 600; ++k) {
+    input.time = 0.001 * k;
+    input.reference.q[0] = 0.19 * input.time;
+    input.reference.qd[0] = 0.19;
+    const arm_dynamics::Command command = core.update(input);
+    asked = core.condition().lost_still ? asked : command.effort[0];
+  }
+  std::printf("%.3g %s", asked, status_of(core.condition(), {}, 1.0, settings).message.c_str());
+}
+"""
+
+
+@needs_a_compiler
+def test_commands_without_effect_are_told_with_the_effort_and_its_limit(
+    package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "standing.cpp").write_text(STANDING)
+    sources = [
+        package / "src" / "control_core.cpp",
+        package / "src" / "status.cpp",
+        tmp_path / "standing.cpp",
+    ]
+    program, flags = tmp_path / "standing", ["-std=c++17", "-I", package / "include"]
+    compiled([CPP_COMPILERS[0], *flags, *sources, compile_c(package, tmp_path / "arm.o"), "-o", program])
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    asked, _, message = said.partition(" ")
+    assert 1.0 < float(asked) < 250.0  # gamma_1's limit in the URDF
+    assert message.startswith("tracking_error: joint 'gamma_1' has not moved for ")
+    assert message.endswith(f"commands have no effect, now {asked} N m of at most 250 N m")
+
+
 # The check of robot_description
 
 
