@@ -139,6 +139,10 @@ class MomentumObserver:
         self._observed = 0.0  # [s]
         self._above_since = np.full(n, math.inf)
 
+    def interrupt(self) -> None:
+        """Let the next state follow as after a gap: its time cannot be compared with those of before."""
+        self._before = None
+
     def reset(self) -> None:
         """Forget the collision; a contact that lasts is one again after the confirmation time."""
         self.collision = None
@@ -146,18 +150,16 @@ class MomentumObserver:
 
     def update(self, q: Array, qd: Array, effort: Array, time: float) -> bool:
         """Take a state and its effort at ``time`` [s]; whether the residual is new."""
-        settings = self.settings
+        settings, before = self.settings, self._before
+        if time <= self.seen:
+            return False  # a state that was seen already
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q, settings.rigid.tips) if settings.wrench else None
         drift = drift - settings.friction.friction_at(q, qd)
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
-        now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
-        before, self._before = self._before, now
-        if before is not None and time <= before.time:
-            self._before = before  # a state that was seen already
-            return False
+        self._before = now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
         if before is None or time - before.time > settings.longest_gap:
             self.residual = self.offset.copy()  # a contact of before the gap is none of after it
             self._filtered = self.jacobian = None

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock
+from rclpy.clock import Clock, JumpThreshold, TimeJump
 from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -20,11 +21,11 @@ from std_msgs.msg import String
 
 from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
+from kane_dynamics_ros.control.validation import TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import Condition
-from kane_dynamics_ros.nodes.feedforward.controller import STEP_NS, Controller, NodeClock, on_jump_back
+from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck, ModelCheckError
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
@@ -34,11 +35,7 @@ from kane_dynamics_ros.nodes.feedforward.trajectories import (
     TrajectoryStatus,
     log_fault,
 )
-from kane_dynamics_ros.nodes.messages import (
-    COMMAND_TOPIC,
-    JOINT_STATES_QOS,
-    LATCHED_QOS,
-)
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS, LATCHED_QOS
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -50,6 +47,7 @@ DIAGNOSTICS_EVERY = 20  # watches
 STATES_PERIOD = 0.0005  # [s] between looks for states while the arm is stopped
 STOP_GRACE = 0.3  # [s] for the states of a stop, beyond its time
 CLOCK_GRACE = 2.0  # [s] that the first /clock may take
+BACK = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
 
 
 class FeedforwardNode(LifecycleNode):
@@ -71,7 +69,7 @@ class FeedforwardNode(LifecycleNode):
         self._own_cleanup = False
         self._follower: ControllerManagerFollower | None = None
         self._clock_of_node = NodeClock(self.get_clock())
-        self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
+        self._jump = self.get_clock().create_jump_callback(BACK, post_callback=self._on_clock_jump)
         self._condition = Condition(self)
         self._watches = 0
         self._status = TrajectoryStatus(self)
@@ -325,13 +323,12 @@ class FeedforwardNode(LifecycleNode):
         """Twenty times a second on the steady clock: everything that need not be done for each state."""
         if self._start_wanted:
             self._try_to_start()
-        step_ns = self._clock_of_node.check()
-        if step_ns:
-            self._on_clock_step(step_ns)
+        self._clock_of_node.read_source()
         timeless = self._clock_of_node.simulated and not self._clock_of_node.now_ns()
         if timeless and self._watches * WATCH_PERIOD > CLOCK_GRACE:
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._controller is not None:
+            self._controller.follow_clock()
             self._react_to_description(self._controller)
         self._take_trajectories()
         if (controller := self._commanding) is not None:
@@ -356,17 +353,12 @@ class FeedforwardNode(LifecycleNode):
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def _on_clock_step(self, step_ns: int) -> None:
-        dropped = self._controller is not None and self._controller.shift_clock(step_ns)
-        effect = "the trajectory, which had a stamp, is dropped" if dropped else "the motion goes on"
-        if abs(step_ns) > STEP_NS:
-            self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
-
-    def _on_clock_jump(self, seconds: float) -> None:
-        controller = self._controller
-        if controller is None or -seconds * SECOND_NS < controller.reader.period_ns:
+    def _on_clock_jump(self, jump: TimeJump) -> None:
+        """Simulated time jumped back."""
+        controller, back_ns = self._controller, -jump.delta.nanoseconds
+        if controller is None or back_ns < controller.reader.period_ns:
             return  # less than a state's period: a clock that jitters
-        self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
+        self.get_logger().warning(f"time jumped back by {back_ns * 1e-9:.3f} s: the trajectory is dropped")
         controller.forget("time jumped back")
         self._publish_outcomes()
 

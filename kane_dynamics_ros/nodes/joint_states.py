@@ -68,12 +68,16 @@ class JointStateReader:
     def forget(self) -> None:
         """Start anew, as after a jump of the clock."""
         n = len(self._joint_names)
-        self._names: list[str] | None = None
-        self._order: NameOrder | None = None
-        self._orders: dict[tuple[str, ...], NameOrder | None] = {}
+        self.forget_stamps()
         self.q, self.qd = np.zeros(n), np.zeros(n)
         self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted
         self._came: list[float] = [-math.inf] * n  # [s]
+
+    def forget_stamps(self) -> None:
+        """Compare the next stamps with none of before, as after a step of the clock; the state is kept."""
+        self._names: list[str] | None = None
+        self._order: NameOrder | None = None
+        self._orders: dict[tuple[str, ...], NameOrder | None] = {}
 
     def take_all(self, messages: Sequence[Any], now_ns: int, time: float) -> bool:
         """Take messages that came together, oldest first; of each list of names only the newest counts."""

@@ -190,6 +190,20 @@ def test_an_older_state_changes_nothing() -> None:
     assert observer.residual[0] == 0.0
 
 
+def test_after_an_interruption_any_time_may_follow_and_what_was_adapted_to_stays() -> None:
+    observer, still = one_joint(gain=100.0, adaptation=1.0), np.zeros(1)
+    for k in range(2000):
+        observer.update(still, still, still - 0.9, 10.0 + k * 1e-3)
+    offset = observer.offset
+    assert offset[0] == pytest.approx(0.9, rel=0.02)  # after two time constants or more
+    observer.interrupt()
+    assert not observer.update(still, still + 5.0, still - 0.9, 1.0)  # what it moved meanwhile is not known
+    assert observer.update(still, still + 5.0, still - 0.9, 1.001)
+    np.testing.assert_allclose(observer.contact, 0.0, atol=0.02)
+    observer.update(still, still + 5.0, still - 5.9, 1.002)
+    assert observer.contact[0] > 0.1  # of 5 N m, within a millisecond of a time constant of ten
+
+
 @pytest.mark.parametrize("speed", [0.005, -0.3])
 def test_at_constant_speed_the_threshold_is_that_of_the_speed_from_the_first_residual_on(
     speed: float,

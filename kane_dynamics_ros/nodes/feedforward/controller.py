@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from rclpy.clock import Clock, JumpHandle, JumpThreshold, ROSClock, TimeJump
+from rclpy.clock import Clock, ROSClock
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -70,17 +70,19 @@ class NodeClock:
     def now_ns(self) -> int:
         """The time of stamps and trajectories [ns]."""
         if self.simulated:
-            nanoseconds: int = self._clock.now().nanoseconds
-            return nanoseconds
+            return int(self._clock.now().nanoseconds)
         return time.monotonic_ns() + self._offset_ns
 
     def steady(self) -> float:
         """The time of timeouts [s]. Under simulated time it is that: a slow machine times nothing out."""
         return self.now_ns() * 1e-9 if self.simulated else time.monotonic()
 
+    def read_source(self) -> None:
+        """Notice whether time is simulated; too slow to ask for every state."""
+        self.simulated = self._clock.ros_time_is_active
+
     def check(self) -> int:
         """Follow the system clock; how far it was stepped since the last check [ns], 0 when it was not."""
-        self.simulated = self._clock.ros_time_is_active
         before_ns = time.monotonic_ns()
         offset_ns = time.time_ns() - before_ns
         step_ns = offset_ns - self._offset_ns
@@ -88,17 +90,6 @@ class NodeClock:
             return 0  # another process ran between the readings, or it is noise
         self._offset_ns = offset_ns
         return 0 if self.simulated else step_ns
-
-
-def on_jump_back(clock: Clock, react: Callable[[float], None]) -> JumpHandle:
-    """Call ``react`` with the jump [s] whenever simulated time jumps back. Keep the handle."""
-
-    def after(jump: TimeJump) -> None:
-        if jump.delta.nanoseconds < 0:
-            react(jump.delta.nanoseconds * 1e-9)
-
-    threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
-    return clock.create_jump_callback(threshold, post_callback=after)
 
 
 class CommandOutput:
@@ -206,7 +197,7 @@ class Controller:
         self.lost: int | None = None  # states between two that came from one publisher; None: not known
         self.created = time.monotonic()
         self.meter = Meter(self.created)
-        self._clock = clock
+        self._clock, self._logger = clock, node.get_logger()
         self._commands = CommandOutput(node, len(model.joint_names))
         self._steps = StepOutput(node, model.joint_names)
         self.external = ObserverOutput(node, self.loop, values)
@@ -261,6 +252,7 @@ class Controller:
             self._note_source(about, message.name, arrival)
 
     def _answer(self, messages: Sequence[Any], arrival: float) -> None:
+        stepped = self.follow_clock()
         now_ns = self._clock.now_ns()
         reader, loop = self.reader, self.loop
         simulated = self._clock.simulated
@@ -269,14 +261,13 @@ class Controller:
         steady = now_ns * 1e-9 if simulated else arrival
         if not reader.take_all(messages, now_ns, steady):
             return
-        now_ns = max(now_ns, now_ns - reader.age_ns)
         tau = loop.step(reader.q, reader.qd, now_ns, steady)
         if tau is not None:
             self._commands.publish(tau)
             self.meter.count(time.monotonic() - arrival)
             if loop.last is not None:
                 self._steps.publish(loop.last, loop.settings.law, now_ns)
-        if self.external.running:  # after the command, which must not wait for it
+        if self.external.running and not stepped:  # after the command; this stamp may be of before the step
             effort = reader.effort if self.external.measured else tau
             self.external.take(reader.q, reader.qd, effort, now_ns - reader.age_ns)
 
@@ -347,13 +338,19 @@ class Controller:
             request, settings.law, settings.effort_limits, accuracy, limits, abandoned, retime=retime
         )
 
-    def shift_clock(self, step_ns: int) -> bool:
-        """After a step of the system clock; whether the motion was dropped."""
+    def follow_clock(self) -> bool:
+        """Look for a step of the system clock, and shift the motion by it; whether there was one."""
+        step_ns = self._clock.check()
+        if not step_ns:
+            return False
+        self.reader.forget_stamps()
+        self.external.observer.interrupt()
         far = abs(step_ns) > STEP_NS
+        dropped = self.loop.shift_clock(step_ns, self._clock.now_ns(), drops=far)
+        effect = "the trajectory, which had a stamp, is dropped" if dropped else "the motion goes on"
         if far:
-            self.reader.forget()
-            self.external.forget()
-        return self.loop.shift_clock(step_ns, self._clock.now_ns(), drops=far)
+            self._logger.warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
+        return True
 
     def forget(self, reason: str) -> None:
         """Drop the motion and the states; the next complete state is held."""
