@@ -144,8 +144,7 @@ def missing_package(error: ImportError, extra: str = "") -> MissingPackageError 
     ``extra``: the one that brings all that the caller needs, where several bring the package.
     """
     package = (error.name or "").partition(".")[0]
-    extras = EXTRAS.get(package)
-    if extras:
+    if extras := EXTRAS.get(package):
         remedy = f"pip install '.[{extra if extra in extras else extras[0]}]' in the checkout brings it"
     elif extras is not None:
         remedy = "pip install . (or rosdep install --from-paths .) in the checkout brings it"

@@ -109,31 +109,49 @@ def claim_files(folder: Path, names: Collection[str], command: str) -> None:
 def whole_results(folder: Path, names: Collection[str], command: str) -> Iterator[Path]:
     """A folder to write results to, which take the place of an earlier run's when all of them are whole.
 
-    ``names``: the files and folders that the command may write, of which none is another's
-    (``refuse_foreign``). Where anything fails, what was there stays. Raises ``OutputFileError``.
+    ``names``: the files and folders that the command may write, none of them another's (``refuse_foreign``).
+    Where writing fails, all of the old stays; where a rename fails, each is old or new: ``OutputFileError``.
     """
     part, made = folder / f".{command}.{os.getpid()}.part", not folder.exists()
+    old = {folder / name for name in names}
     try:
         part.mkdir(parents=True)
         yield part
         files = [path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file()]
         list_files(folder, written_files(folder, command).union(names, files), command)
-        for path in (folder / name for name in names):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        for path in part.iterdir():
-            path.replace(folder / path.name)
+        _replace_old(old, part)
         left = [name for name in written_files(folder, command) if os.path.lexists(folder / name)]
         list_files(folder, left, command)
-    except (OSError, OutputFileError) as error:
+    except (OSError, KaneDynamicsError) as error:
         reason = error if isinstance(error, OSError) else error.__cause__
-        raise not_written(folder, reason if isinstance(reason, OSError) else OSError(str(error))) from error
+        at = Path(getattr(reason, "filename", None) or part)
+        if not isinstance(reason, OSError) or (part.is_dir() and {part, *old}.isdisjoint((at, *at.parents))):
+            raise  # of what was read, say
+        raise not_written(folder, reason) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
         if made and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
+
+
+def _replace_old(old: Collection[Path], part: Path) -> None:
+    """Rename what is in ``part`` over an earlier run's, then remove the rest of it; as ``write_file``."""
+    if refused := [path for path in old if path.is_file() and not os.access(path, os.W_OK)]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(refused[0]))
+    written = {path.name: path for path in part.iterdir()}
+    for name, path in written.items():
+        target = part.parent / name
+        if path.is_file() and target.is_symlink():  # it may lead to another disk
+            write_file(target, path.read_bytes())
+            continue
+        if path.is_file() and target.is_file():
+            path.chmod(stat.S_IMODE(target.stat().st_mode))
+        elif os.path.lexists(target):
+            target.replace(part / f".{name}.old")
+        path.replace(target)
+    for path in filter(os.path.lexists, old):
+        if path.name not in written:
+            path.replace(part / path.name)  # which goes
 
 
 def refuse_foreign(folder: Path, names: Collection[str], command: str) -> None:

@@ -207,8 +207,7 @@ def read_residuals(path: Path, names: Sequence[str]) -> Array:
             "their own, and would exceed those drives' limits",
             path=path,
         )
-    missing = [name for name in names if name not in found]
-    if missing:
+    if missing := [name for name in names if name not in found]:
         raise LimitsError(f"{path}: it has no residual of joint {missing[0]!r}", path=path)
     return np.array([found[name] for name in names])
 

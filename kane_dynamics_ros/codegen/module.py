@@ -52,8 +52,7 @@ def checked_name(name: str) -> str:
     Raises:
         OutputError: it is no identifier, or it would stand before something else of that name.
     """
-    reason = _unusable(name)
-    if reason:
+    if reason := _unusable(name):
         raise OutputError(f"--name {name!r}: {reason}; choose another name", "bad_name", name=name)
     return name
 
@@ -114,8 +113,7 @@ def _unwritable(folder: Path, reason: str, code: str = "unwritable") -> OutputEr
 
 def _replace_all(texts: Mapping[Path, str], folder: Path) -> None:
     """Write beside, then rename: a reader or another writer never meets half a file."""
-    blocked = next((path for path in texts if path.is_dir()), None)
-    if blocked:
+    if blocked := next((path for path in texts if path.is_dir()), None):
         raise IsADirectoryError(errno.EISDIR, f"{blocked.name} is a folder")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".generate-") as temporary:
         for path, text in texts.items():

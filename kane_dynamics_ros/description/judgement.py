@@ -103,8 +103,7 @@ def note_names(links: Sequence[Link], joints: Sequence[Joint], notes: Notes) -> 
         odd: dict[str, list[Link | Joint]] = {}
         cleaned: dict[str, list[Link | Joint]] = {}
         for thing in things:
-            why = unusual(thing.name)
-            if why:
+            if why := unusual(thing.name):
                 odd.setdefault(why, []).append(thing)
             cleaned.setdefault(clean(thing.name), []).append(thing)
         for why, found in odd.items():
@@ -179,8 +178,7 @@ def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot
         if link.inertia is None or not failed:
             continue
         place = notes.place(*link.at)
-        why = harmless[link.name]
-        if why:
+        if why := harmless[link.name]:
             message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
             notes.add("KD406", message, *place[1:])
             continue
