@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
-from kane_dynamics_ros.contact.residual import constant_joints, silent_joints
+from kane_dynamics_ros.contact.signals import constant_joints, mended, silent_joints
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
@@ -143,24 +144,19 @@ def _contacts(
     folder: Path | None,
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
-    motion = estimate(recording, arguments.cutoff)
     _require_signals(recording)
-    rate, correct = arguments.false_alarms, not arguments.uncorrected
-    silent = silent_joints(recording.states.effort)
-    if len(silent) == len(model.joints):
+    if len(silent_joints(recording.states.effort)) == len(model.joints):
         raise BagError(
             f"{recording.bag}: topic {recording.topic!r}: every joint's efforts are mostly one value: "
             "no contact can show; have efforts measured",
             "constant_effort",
             bag=recording.bag,
         )
-    residual, contacts = find_contacts(motion, model, rate, correct=correct, silent=silent, beyond=beyond)
+    states, faults = mended(recording.states)
+    motion = estimate(replace(recording, states=states), arguments.cutoff)
+    rate, correct = arguments.false_alarms, not arguments.uncorrected
+    residual, contacts = find_contacts(motion, model, rate, correct=correct, beyond=beyond, faults=faults)
     lines = contact_lines(recording.bag, residual, contacts, model)
-    lines += [
-        f"  warning: joint {model.joint_names[j]!r}: most of its efforts are exactly one value, as within a "
-        "dead zone: contacts at this joint are not reported"
-        for j in silent
-    ]
     if folder is None:
         return lines
     write_report(folder, recording.bag, residual, contacts, model)

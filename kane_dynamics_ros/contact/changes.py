@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Scan:
-    """What contrasts of a window mean: ``spread`` (N, n), ``hidden`` (N, n) by friction at rest.
+    """What contrasts of a window mean: ``spread`` (N, n), ``hidden`` (N, n) by friction at rest and noise.
 
     ``whitening`` (n, n) is C^-1, ``threshold`` that of v. ``whole`` (N,): where the window fits.
     """
@@ -109,8 +109,9 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
             sizes = np.abs(contrast(residual.external, residual.rate, window)[whole])
             noise = np.quantile(sizes, NOISY_SHARE, axis=0) / NORMAL
             least = np.maximum(SHARE_OF_LIMIT / FLOOR * residual.floor / STEADY, noise)
-            flat, none = (np.broadcast_to(each, residual.q.shape) for each in (least, 0.0))
-            found.append(Scan(window, flat, none, residual.floor, np.eye(n), STEADY, whole))
+            flat = np.broadcast_to(least, residual.q.shape)
+            hidden = contrast(residual.hidden, residual.rate, window, sign=1.0)
+            found.append(Scan(window, flat, hidden, residual.floor, np.eye(n), STEADY, whole))
             length = 2.0 * window.length
             # stretches beside a long window that are as short as a push would often lie on one
             window = window._replace(length=length, beside=max(SHORTEST.beside, BESIDE * length))

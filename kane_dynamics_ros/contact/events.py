@@ -13,6 +13,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.changes import AROUND, FINEST, Change, find_changes, rare, scans
 from kane_dynamics_ros.contact.residual import Mask, Residual, external_efforts
+from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import DETERMINED
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
@@ -77,8 +78,8 @@ def find_contacts(
     rate: float = 1.0,
     *,
     correct: bool = True,
-    silent: Sequence[int] = (),
     beyond: Beyond | None = None,
+    faults: Sequence[Fault] = (),
 ) -> tuple[Residual, Contacts]:
     """The contacts of a recording that judges itself, and the external efforts that they stand out of.
 
@@ -87,9 +88,9 @@ def find_contacts(
     of the peaks may be contacts; then what was found is left out of the fit, and the noise and its peaks are
     those of the rest, until nothing changes.
 
-    ``rate``: false alarms an hour; ``correct``, ``silent`` and ``beyond`` are as in ``external_efforts``.
+    ``rate``: false alarms an hour; ``correct``, ``beyond`` and ``faults`` are as in ``external_efforts``.
     """
-    efforts = partial(external_efforts, motion, model, correct=correct, silent=silent, beyond=beyond)
+    efforts = partial(external_efforts, motion, model, correct=correct, beyond=beyond, faults=faults)
     residual = efforts(share=QUIET)
     contacts = _judged(residual, model, rate, MOST_CONTACTS)
     for _ in range(ROUNDS):

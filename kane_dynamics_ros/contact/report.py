@@ -12,6 +12,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.changes import STEADY
 from kane_dynamics_ros.contact.events import Contacts, TipForce
 from kane_dynamics_ros.contact.residual import FLOOR, Residual
+from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT, Collision, felt_coulomb
 from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
@@ -61,7 +62,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
     usual = float(np.median(share))
     found = []
     for j, joint in enumerate(model.joints):
-        noise, floor = contacts.threshold * residual.spread[:, j], float(residual.floor[j])
+        noise, floor = contacts.threshold * residual.spread[residual.free, j], float(residual.floor[j])
         origin = f"{contacts.threshold:.3g} times its usual residual"
         limit = f"effort limit of {joint.effort:g} {joint.effort_unit}" if joint.effort else "largest effort"
         if (noise < floor).any():
@@ -95,6 +96,19 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
     return found
 
 
+def fault_text(fault: Fault, model: DynamicsModel) -> str:
+    """What a signal does that is no contact, and when."""
+    span = f"from {fault.start:.3f} s to {fault.end:.3f} s"
+    level = f"{fault.level:.3g}" + f" {model.joints[fault.joint].effort_unit}" * (fault.signal == "effort")
+    said = {
+        "noisy": f"is noisy {span}: {fault.ratio:.0f} times its usual noise",
+        "spike": f"is off by {level} in one sample, at {fault.start:.3f} s, which is left out",
+        "frozen": f"stays at {level} {span}: contacts at this joint are not reported there",
+        "silent": "is mostly one value, as within a dead zone: contacts at this joint are not reported",
+    }
+    return f"{fault.signal} of {model.joint_names[fault.joint]!r} {said[fault.kind]}"
+
+
 def unlooked(contacts: Contacts) -> bool:
     """Whether no stretch was long enough for a window in which a push comes and goes."""
     return bool(np.isinf(contacts.pushes).any())
@@ -118,6 +132,7 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
             lines.append(f"    a push felt by this joint alone is found from {each.push:.3g} {each.unit}")
         if each.noisy:
             lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
+    lines += [f"  warning: {fault_text(each, model)}" for each in residual.faults]
     lines += [f"  {TOO_SHORT}"] * unlooked(contacts)
     if residual.standing and contacts.found and not felt_coulomb(model).all():
         lines.append(f"  warning: {NO_STICTION}")
@@ -222,6 +237,7 @@ def write_report(
         "false_alarms_per_hour": contacts.rate,
         "thresholds": [[each.least, each.greatest] for each in joints],
         "pushes": [each.push for each in joints],
+        "faults": [{**each._asdict(), "joint": model.joint_names[each.joint]} for each in residual.faults],
         "contacts": [
             {
                 **vars(each),
@@ -249,6 +265,7 @@ def write_report(
         model=model,
         seconds=len(residual.time) / residual.rate,
         contacts=contacts,
+        faults=[fault_text(each, model) for each in residual.faults],
         too_short=TOO_SHORT * unlooked(contacts),
         several=len(model.tips) > 1,
         rate=counted(contacts.rate, "false alarm"),

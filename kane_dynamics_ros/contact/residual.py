@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import felt_coulomb
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
@@ -45,7 +46,8 @@ STIFFER, RELAXED = 100.0, 0.6  # times the stiffness at first, and from one roun
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
 QUANTILE = 0.65  # of the residuals below their spread: up to a third of the time may be contact
-ROUNDING = 1e-9  # of a signal's size: what changes by less is constant
+AROUND = 2.0  # times 1 / cut-off: so far the low pass spreads what a failing sensor shows
+DEVIATIONS = 3.0  # of a failing sensor's noise, which may hide a contact
 FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no contact
 
 
@@ -58,8 +60,9 @@ class Residual:
     ``spread`` what may be expected of it without contact, ``floor`` what no contact falls below. ``joins``:
     the indices at which an interval begins. ``rate`` [Hz]: of the samples, ``cutoff`` [Hz]: of the motion.
     ``free`` (N,): samples without contact, of which the noise was fitted. ``hidden``: what dry friction may
-    hide where a joint hardly moves; ``stiction`` what it may do to an effort. ``standing``: no joint moves
-    but by contact.
+    hide where a joint hardly moves, or the noise of a failing sensor anywhere; ``stiction`` what dry friction
+    may do to an effort. ``standing``: no joint moves but by contact. ``faults``: those of efforts, and what
+    of the others shows in the external efforts.
     """
 
     time: Array
@@ -77,6 +80,7 @@ class Residual:
     hidden: Array
     stiction: Array
     standing: bool
+    faults: tuple[Fault, ...]
 
     @cached_property
     def ratio(self) -> Array:
@@ -92,15 +96,15 @@ def external_efforts(
     correct: bool = True,
     free: Mask | None = None,
     share: float = QUANTILE,
-    silent: Sequence[int] = (),
     beyond: Beyond | None = None,
+    faults: Sequence[Fault] = (),
 ) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in.
 
     ``free`` (N,): the samples without contact, from which errors and noise are fitted; all where None.
-    ``share``: of these samples' residuals that the spread leaves below. ``silent``: joints whose effort does
-    not tell contacts (``silent_joints``); nothing stands out of their spread. ``beyond``: friction that the
-    model has not.
+    ``share``: of these samples' residuals that the spread leaves below. ``beyond``: friction that the
+    model has not. ``faults`` of the signals: a joint whose efforts are frozen tells nothing meanwhile, a
+    silent one nothing at all; noise is told apart from that of all else.
     """
     inner = motion.compared
     q, qd, qdd, effort = (
@@ -110,8 +114,19 @@ def external_efforts(
     time = np.concatenate([interval.time for interval in inner])
     most = np.abs(effort).max(axis=0)
     floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
+    noise, sound, told = np.zeros_like(q), np.ones(q.shape, bool), []
+    for fault in faults:
+        around = AROUND / motion.cutoff
+        rows = np.flatnonzero((time > fault.start - around) & (time < fault.end + around))
+        left = noise_left(fault, motion, model, q[rows])
+        if fault.signal == "effort" or (DEVIATIONS * left > floor).any():
+            told.append(fault)
+            noise[rows] = np.maximum(noise[rows], left)
+            sound[rows, fault.joint] &= fault.kind not in ("frozen", "silent")
+    deaf = ~sound.any(axis=0)
+    calm = np.asarray((sound | deaf).all(axis=1) & ~(noise > 0.0).any(axis=1))
     # what a standing joint does move comes of what pushes it
-    stands = (np.abs(qd).max(axis=0) < STANDS) & (np.ptp(q, axis=0) < TRAVEL)
+    stands = (np.abs(qd[calm]).max(axis=0) < STANDS) & (np.ptp(q[calm], axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
     if beyond is not None:
@@ -119,22 +134,24 @@ def external_efforts(
         load = terms.inertia + terms.coriolis + terms.gravity
         predicted = predicted + beyond.effort(qd, load, model.parameters.coulomb_velocity)
     missing = effort - predicted
-    free = np.ones(len(q), bool) if free is None else free
+    free = calm if free is None else np.logical_and(calm, free)
     explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
     if correct:
         explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free)
     external = explained - missing  # what the environment adds, the drive need not supply
+    for j in np.flatnonzero(~sound.all(axis=0) & ~deaf):
+        external[:, j] = np.interp(time, time[sound[:, j]], external[sound[:, j], j])
     lengths = [len(interval.time) for interval in inner]
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     usual = np.maximum(spread(external, qd, qdd, free, share), least)
-    loudest, deaf = np.abs(external).max(axis=0), np.isin(np.arange(len(floor)), silent)
-    usual = np.where(deaf, loudest, usual)
+    loudest = np.abs(external).max(axis=0)
+    usual = np.where(deaf, loudest, np.hypot(usual, noise))
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
     stiction = slow * (coulomb + felt_coulomb(model))
     hidden = np.where(stands, 0.0, stiction)
     low, high = np.quantile(external[free], (0.05, 0.95), axis=0)  # what pushes leave behind
     stiction = np.where(stands, np.maximum(stiction, 0.5 * (high - low)), stiction)
-    hidden = np.where(deaf, loudest, hidden)
+    hidden = np.where(deaf, loudest, hidden + DEVIATIONS * noise)
     return Residual(
         time=time,
         q=q,
@@ -151,29 +168,20 @@ def external_efforts(
         hidden=hidden,
         stiction=stiction,
         standing=bool(stands.all()),
+        faults=tuple(told),
     )
 
 
-def constant_joints(q: Array, effort: Array) -> list[int]:
-    """Joints of which neither position nor effort, (N, n) each, changes by more than rounding.
+def noise_left(fault: Fault, motion: Motion, model: DynamicsModel, q: Array) -> Array:
+    """The standard deviation that noise leaves in external efforts at q (K, n), low-passed: (K, n).
 
-    Even of a joint at rest a measured effort changes: by noise. Values that were not measured are NaN.
+    Of noise in the band up to f, derivatives have (2 pi f)^2 / 3 and (2 pi f)^4 / 5 times the power.
     """
-    changes = [
-        np.nanmax(values, axis=0) - np.nanmin(values, axis=0) > ROUNDING * np.nanmax(np.abs(values), axis=0)
-        for values in (q, effort)
-    ]
-    return [int(j) for j in np.flatnonzero(~np.any(changes, axis=0))]
-
-
-def silent_joints(effort: Array) -> list[int]:
-    """Joints of which most of the measured efforts (N, n) are exactly one value, as within a dead zone.
-
-    Values that were not measured are NaN, and do not count.
-    """
-    known = [column[np.isfinite(column)] for column in effort.T]
-    counts = [np.unique(values, return_counts=True)[1].max(initial=0) for values in known]
-    return [j for j, most in enumerate(counts) if most > 0.5 * len(known[j])]
+    derived, turn = model.joint_names[fault.joint] in motion.derived, 2.0 * np.pi * motion.cutoff
+    gains = {"velocity": turn / 3**0.5 * (not derived), "position": turn**2 / 5**0.5 * derived, "effort": 1.0}
+    passed = np.sqrt(min(1.0, 2.0 * motion.cutoff / motion.sampled)) * (fault.kind == "noisy")
+    felt = np.eye(q.shape[1]) if fault.signal == "effort" else np.abs(model.mass_matrix(q))
+    return np.asarray(fault.level * passed * gains[fault.signal] * felt[..., fault.joint])
 
 
 # What the motion explains

@@ -13,7 +13,7 @@ from replay_bags import URDF, Record, write_bag
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.contact.changes import Window, bridged, contrast
-from kane_dynamics_ros.contact.residual import silent_joints
+from kane_dynamics_ros.contact.signals import silent_joints
 
 RATE = 100.0
 
