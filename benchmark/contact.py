@@ -22,7 +22,7 @@ from kane_dynamics_ros.control.observer import (
     MomentumObserver,
     ObserverSettings,
     default_thresholds,
-    tip_wrench,
+    tip_wrenches,
 )
 from kane_dynamics_ros.control.splines import evaluate, segments
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions, load_model
@@ -181,7 +181,7 @@ def force_error(
     for instant in closed_loop(trajectory, onset + 0.5, push, seed, payload):
         if instant.time >= onset + 0.4 and instant.observer.jacobian is not None:
             R_RT, J = model.tip_pose(instant.q)[:3, :3], instant.observer.jacobian
-            found = tip_wrench(J, instant.observer.residual, R_RT, weights, assume="force")
+            (found,) = tip_wrenches(J, instant.observer.residual, R_RT[None], weights, assume="force")
             told.append(R_RT @ found.value[:3])
             condition.append(float(np.linalg.cond(J[:3] * weights)))
     error = np.linalg.norm(np.mean(told, axis=0) - force) / np.linalg.norm(force)
