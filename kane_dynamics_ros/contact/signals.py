@@ -103,7 +103,7 @@ def _noisy(x: Array, t: Array, least: float) -> Iterator[tuple[float, float, flo
 
     The usual noise is ``least`` or more.
     """
-    size = max(FEWEST, round(BLOCK * (len(t) - 1) / float(t[-1] - t[0])))
+    size = max(FEWEST, round(BLOCK * (len(t) - 1) / max(float(t[-1] - t[0]), BLOCK)))
     count = (len(x) - 3) // size
     blocks = np.abs(np.diff(x, 3))[: count * size].reshape(count, size)
     levels = np.median(blocks, axis=1) / DEVIATION

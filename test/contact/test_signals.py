@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pushed_arm import LIMITS, NAMES, Push, pushed
-from replay_bags import Record, write_bag
+from replay_bags import Record, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
 
@@ -98,3 +98,10 @@ def test_an_arm_that_rests_without_noise_has_no_frozen_efforts(observe: Observe)
     for values in (record.position, record.velocity, record.effort):
         values[500:900] = values[500]
     assert observe("rests", record)["faults"] == []
+
+
+def test_a_recording_in_which_no_time_passes_is_refused(tmp_path, capsys):
+    values = np.random.default_rng(0).standard_normal((200, len(NAMES)))
+    bag = write_bag(tmp_path / "bag", record(values, values, values, 1e12, NAMES))
+    assert main(["observe", str(bag), "--model", "manipulator_5dof"]) == 2
+    assert "without a gap" in capsys.readouterr().err
