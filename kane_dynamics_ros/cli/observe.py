@@ -20,7 +20,7 @@ from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
-from kane_dynamics_ros.contact.signals import constant_joints, mended, silent_joints
+from kane_dynamics_ros.contact.signals import constant_joints, mended
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
@@ -145,14 +145,14 @@ def _contacts(
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
     _require_signals(recording)
-    if len(silent_joints(recording.states.effort)) == len(model.joints):
+    states, faults = mended(recording.states)
+    if sum(fault.kind == "silent" for fault in faults) == len(model.joints):
         raise BagError(
             f"{recording.bag}: topic {recording.topic!r}: every joint's efforts are mostly one value: "
             "no contact can show; have efforts measured",
             "constant_effort",
             bag=recording.bag,
         )
-    states, faults = mended(recording.states)
     motion = estimate(replace(recording, states=states), arguments.cutoff)
     rate, correct = arguments.false_alarms, not arguments.uncorrected
     residual, contacts = find_contacts(motion, model, rate, correct=correct, beyond=beyond, faults=faults)

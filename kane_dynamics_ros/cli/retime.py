@@ -292,8 +292,8 @@ def write_figure(
             axis.fill_between(times, 0, 1, np.append(at_limit, False), transform=across, **shown)
         left.set_ylabel(name)
         joint = models[0].joints[j]
-        left.set_title("velocity [m/s]" if joint.kind == "prismatic" else "velocity [rad/s]", fontsize=9)
-        right.set_title("effort [N]" if joint.kind == "prismatic" else "effort [N m]", fontsize=9)
+        left.set_title(f"velocity [{joint.unit}/s]", fontsize=9)
+        right.set_title(f"effort [{joint.effort_unit}]", fontsize=9)
     for axis in axes[-1]:
         axis.set_xlabel("time [s]; shaded: at the limit")
     figure.savefig(path, dpi=110)

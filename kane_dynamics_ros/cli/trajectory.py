@@ -15,13 +15,7 @@ from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
-from kane_dynamics_ros.control.smooth_motion import (
-    PART,
-    SampledMotion,
-    fastest_motion,
-    smooth_motion,
-    speeds,
-)
+from kane_dynamics_ros.control.smooth_motion import PART, SampledMotion, fastest_motion, smooth_motion, speeds
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import unknown_joint
@@ -128,7 +122,7 @@ def table(model: DynamicsModel, motion: SampledMotion) -> list[str]:
                 f"{joint.velocity:.3g}" if joint.velocity else "none",
                 f"{effort[i]:.3f}",
                 f"{joint.effort:.3g}" if joint.effort else "none",
-                "m, m/s, N" if joint.kind == "prismatic" else "rad, rad/s, N m",
+                f"{joint.unit}, {joint.unit}/s, {joint.effort_unit}",
             )
         )
     return aligned(rows, left={0, 7})

@@ -111,11 +111,10 @@ def against_loops(
     """A module with closed loops against ``systems``: a sum over bodies, loops closed by Newton's method."""
     progress.doing("reading the URDF")
     closed = closed_chain(cli.robot_of(arguments), model.source.module.facts["loops"], model.tip)
-    found = physics_hash(closed.origin)
-    if found != model.urdf_hash:
+    found, expected = model.urdf_hash, physics_hash(closed.origin)
+    if found != expected:
         message = f"{module}: it was generated from another robot than {arguments.urdf}; generate it again"
-        found_hash = {"found": model.urdf_hash, "expected": found}
-        raise KaneDynamicsError(message, "another_robot", module=module, **found_hash)
+        raise KaneDynamicsError(message, "another_robot", module=module, found=found, expected=expected)
     progress.doing("comparing at random states", total=2 * arguments.states, unit="states")
     trials = random_loop_trials(model, closed, arguments.states, arguments.seed)
     return Findings(
@@ -245,9 +244,7 @@ def compared(trial: Trial) -> Pairs:
         yield name, (trial.effort, rigid + trial.actuation.effort(trial.qd, trial.qdd))
     if trial.by_urdf is not None:
         yield PINOCCHIO, (trial.effort, trial.by_urdf)
-    for name, consistent in CONSISTENCY.items():
-        yield name, consistent(trial)
-    for name, check in CHECKS.items():
+    for name, check in (*CONSISTENCY.items(), *CHECKS.items()):
         yield name, check(trial)
 
 
@@ -257,9 +254,10 @@ def random_loop_trials(model: DynamicsModel, closed: ClosedChain, count: int, se
     x, y, z = np.random.default_rng(seed).normal(0.0, 6.0, 3).tolist()  # [m/s^2]
     for gravity in (closed.system.gravity, (x, y, z)):
         falling = replace(closed, system=replace(closed.system, gravity=gravity))
+        model = model.with_parameters(gravity=gravity)
         for q, qd, qdd, tau in closed_trials(falling, postures, count, seed):
-            state = State(model.with_parameters(gravity=gravity), q, qd, qdd)
-            checks = ((name, consistent(state)) for name, consistent in CONSISTENCY.items())
+            state = State(model, q, qd, qdd)
+            checks = ((name, check(state)) for name, check in CONSISTENCY.items())
             yield ("sum over bodies", (state.effort, tau)), *checks
 
 

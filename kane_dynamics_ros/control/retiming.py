@@ -451,10 +451,8 @@ def _smoothed(grid: Grid, x: Array, models: Sequence[DynamicsModel], limits: Ret
     before, after = np.zeros((3, 1)), np.array([[0.0], [0.0], [length]])
     knots = np.concatenate((times[:1] - times[-1], times, times[-1:] * 2.0))
     integral = PPoly(np.concatenate((before, inside, after), axis=1), knots).antiderivative()
-    candidates = (
-        _with_window(grid, integral, times[-1], part * times[-1], models, limits) for part in WINDOWS
-    )
-    within = [motion for motion in candidates if motion is not None]
+    found = [_with_window(grid, integral, times[-1], part * times[-1], models, limits) for part in WINDOWS]
+    within = [motion for motion in found if motion is not None]
     if not within:
         raise _no_motion()
     return min(within, key=lambda motion: motion.duration)

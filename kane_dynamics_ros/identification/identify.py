@@ -154,9 +154,7 @@ def identify(
     problem, choice, weight, compared, x, terms, guess, result = estimate
     if regression.coupling is not None:  # of which the URDF knows nothing
         plain = judging.judged(regression.coupled(None), fitted, problem, guess, terms, stage.memory.lags)
-        names = ("fitted", "held", "curves")
-        own = {name: getattr(result, name)._replace(nominal=getattr(plain, name).nominal) for name in names}
-        result = replace(result, **own, nominal_lag=plain.nominal_lag)
+        result = result.with_nominal(plain)
     found = Found(
         nominal=nominal,
         choice=choice,

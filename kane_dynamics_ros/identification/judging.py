@@ -6,7 +6,7 @@ therefore Newey and West's sum over lags [NeweyWest1987].
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +115,16 @@ class Judged:
     lag: tuple[float, float]
     lag_shares: Array
     nominal_lag: tuple[float, float]
+
+    def with_nominal(self, other: "Judged") -> "Judged":
+        """The same with what the nominal model leaves as another judges it."""
+        return replace(
+            self,
+            fitted=self.fitted._replace(nominal=other.fitted.nominal),
+            held=self.held._replace(nominal=other.held.nominal),
+            curves=self.curves._replace(nominal=other.curves.nominal),
+            nominal_lag=other.nominal_lag,
+        )
 
 
 class Written(NamedTuple):

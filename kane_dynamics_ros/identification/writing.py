@@ -47,10 +47,7 @@ STANDARD_ERRORS = (
     "unknowns that were fitted, and for the pull towards the URDF"
 )
 DOTS = 800  # of a figure against speed
-DOT: dict[str, Any] = {
-    "linewidth": 1.6,
-    "solid_capstyle": "round",
-}  # lines of no length: an element of the page for all
+DOT: dict[str, Any] = {"linewidth": 1.6, "solid_capstyle": "round"}  # lines of no length: one element
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 
 
@@ -155,8 +152,11 @@ def as_data(result: Result) -> dict[str, Any]:
         ],
         "base_parameters": [
             {
-                **dict(zip(("name", "combination", "urdf", "value", "error"), base, strict=True)),
+                "name": base.name,
                 "combination": records(("parameter", "factor"), *zip(*base.parts, strict=True)),
+                "urdf": base.nominal,
+                "value": base.value,
+                "error": base.error,
             }
             for base in certainty.base
         ],

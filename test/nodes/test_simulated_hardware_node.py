@@ -1,5 +1,6 @@
 """The simulated hardware node over DDS, in this process: messages, parameters, faults, lock step."""
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -365,15 +366,21 @@ def test_joint_state_commands_that_make_no_sense_are_counted(
     arm.until(lambda: arm.node.dropped_commands == 1)
 
 
+def refused_at_the_start(monkeypatch: pytest.MonkeyPatch, parameter: str, values: dict[str, str]) -> None:
+    """The node does not start with these values, and names the parameter."""
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    try:
+        with pytest.raises(RosParameterError, match=re.escape(f"'{parameter}'")):
+            Bench(values)
+    finally:
+        rclpy.try_shutdown()
+
+
 def test_lock_step_with_a_controller_that_waits_for_the_clock_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    try:
-        with pytest.raises(RosParameterError, match=r"'time\.mode'"):
-            Bench({"command.type": "joint_state", "time.mode": "lock_step"})
-    finally:
-        rclpy.try_shutdown()
+    values = {"command.type": "joint_state", "time.mode": "lock_step"}
+    refused_at_the_start(monkeypatch, "time.mode", values)
 
 
 FOREARM = str(Path(__file__).parents[2] / "examples" / "elastic_forearm" / "forearm.yaml")
@@ -393,12 +400,8 @@ def test_elastic_links_refuse_a_contact_and_go_on_in_lock_step(bench: Callable[.
 def test_a_contact_that_elastic_links_cannot_have_is_refused_at_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    try:
-        with pytest.raises(RosParameterError, match=r"'faults\.schedule'"):
-            Bench({"elastic": FOREARM, "faults.schedule": "['contact:hand force=0,15,0@2..3']"})
-    finally:
-        rclpy.try_shutdown()
+    values = {"elastic": FOREARM, "faults.schedule": "['contact:hand force=0,15,0@2..3']"}
+    refused_at_the_start(monkeypatch, "faults.schedule", values)
 
 
 def test_lock_step_goes_on_with_an_arm_that_cannot_move(bench: Callable[..., Bench]) -> None:

@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.nodes.messages import set_nanoseconds
 from kane_dynamics_ros.runtime.node_parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
 
@@ -291,5 +292,6 @@ class LockStepTime(SimulationTime):
 
 
 def _message(nanoseconds: int) -> Time:
-    seconds, nanoseconds = divmod(max(nanoseconds, 0), SECOND_NS)
-    return Time(sec=seconds, nanosec=nanoseconds)
+    message = Time()
+    set_nanoseconds(message, max(nanoseconds, 0))
+    return message
