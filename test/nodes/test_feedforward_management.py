@@ -237,7 +237,8 @@ def test_trajectories_that_come_while_the_arm_stops_do_not_move_it_again(start):
     assert max(np.abs(references[-1].velocity)) < 0.01
     lab.wait_for(lambda: told[-1].message.startswith("refused: the node is not active: "))
     values = [{pair.key: pair.value for pair in each.values} for each in told]
-    accepted = [each["id"] for each in values if each["state"] == "accepted"]  # more than one where some came before it
+    # More than one where some came before the request
+    accepted = [each["id"] for each in values if each["state"] == "accepted"]
     dropped = [(each["id"], each["code"]) for each in values if each["state"] == "dropped"]
     assert dropped == [(each, "replaced") for each in accepted[:-1]] + [(accepted[-1], "not_active")]
 
