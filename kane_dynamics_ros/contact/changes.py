@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.contact.extremes import fit_tail
-from kane_dynamics_ros.contact.residual import FLOOR, QUANTILE, Mask, Residual, clusters, spread
+from kane_dynamics_ros.contact.residual import FLOOR, QUANTILE, Residual, clusters, spread
 from kane_dynamics_ros.control.observer import SHARE_OF_LIMIT
 
 AROUND = 0.3  # [s] of a contact, that do not count as free of it

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.contact.changes import AROUND, FINEST, Change, find_changes, rare, scans
-from kane_dynamics_ros.contact.residual import Mask, Residual, external_efforts
+from kane_dynamics_ros.contact.residual import Residual, external_efforts
 from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import DETERMINED
 from kane_dynamics_ros.friction import Beyond

@@ -26,14 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import felt_coulomb
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
-
-Mask = NDArray[np.bool_]
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
@@ -107,22 +105,13 @@ def external_efforts(
     silent one nothing at all; noise is told apart from that of all else.
     """
     inner = motion.compared
-    q, qd, qdd, effort = (
+    time, q, qd, qdd, effort = (
         np.concatenate([getattr(interval, name) for interval in inner])
-        for name in ("q", "qd", "qdd", "effort")
+        for name in ("time", "q", "qd", "qdd", "effort")
     )
-    time = np.concatenate([interval.time for interval in inner])
     most = np.abs(effort).max(axis=0)
     floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
-    noise, sound, told = np.zeros_like(q), np.ones(q.shape, bool), []
-    for fault in faults:
-        around = AROUND / motion.cutoff
-        rows = np.flatnonzero((time > fault.start - around) & (time < fault.end + around))
-        left = noise_left(fault, motion, model, q[rows])
-        if fault.signal == "effort" or (DEVIATIONS * left > floor).any():
-            told.append(fault)
-            noise[rows] = np.maximum(noise[rows], left)
-            sound[rows, fault.joint] &= fault.kind not in ("frozen", "silent")
+    told, noise, sound = _failing(faults, motion, model, time, q, floor)
     deaf = ~sound.any(axis=0)
     calm = np.asarray((sound | deaf).all(axis=1) & ~(noise > 0.0).any(axis=1))
     # what a standing joint does move comes of what pushes it
@@ -168,8 +157,24 @@ def external_efforts(
         hidden=hidden,
         stiction=stiction,
         standing=bool(stands.all()),
-        faults=tuple(told),
+        faults=told,
     )
+
+
+def _failing(
+    faults: Sequence[Fault], motion: Motion, model: DynamicsModel, time: Array, q: Array, floor: Array
+) -> tuple[tuple[Fault, ...], Array, Mask]:
+    """The faults that show above ``floor`` or in efforts; their noise and where efforts count (N, n)."""
+    told, noise, sound = [], np.zeros_like(q), np.ones(q.shape, bool)
+    around = AROUND / motion.cutoff
+    for fault in faults:
+        rows = np.flatnonzero((time > fault.start - around) & (time < fault.end + around))
+        left = noise_left(fault, motion, model, q[rows])
+        if fault.signal == "effort" or (DEVIATIONS * left > floor).any():
+            told.append(fault)
+            noise[rows] = np.maximum(noise[rows], left)
+            sound[rows, fault.joint] &= fault.kind not in ("frozen", "silent")
+    return tuple(told), noise, sound
 
 
 def noise_left(fault: Fault, motion: Motion, model: DynamicsModel, q: Array) -> Array:

@@ -13,11 +13,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification import fitting
 from kane_dynamics_ros.identification.fitting import LIMITS, LOAD, MOST_LOAD, PLAIN, Choice, Problem
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, STRIBECK_WIDTHS
-from kane_dynamics_ros.replay.messages import Mask
 
 PLACES = np.arange(len(FAMILIES))
 PLAINEST, BASIC = PLACES < 4, PLACES < 6  # families of every arm; those that are easy to tell apart

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification import choosing, fitting
 from kane_dynamics_ros.identification.fitting import Stage
 from kane_dynamics_ros.identification.regression import WINDOW, Regression, Rows, products_of
 from kane_dynamics_ros.replay.coupled import Left, likely_pairs
-from kane_dynamics_ros.replay.messages import Mask
 
 SAMPLE = 3000  # rows that are looked at
 WINDOWS = 12  # of the motion, with which estimates are compared

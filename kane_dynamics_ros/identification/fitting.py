@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.optimize import lsq_linear, minimize
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification.bodies import (
     BodyCoordinates,
     body_at,
@@ -40,7 +40,6 @@ from kane_dynamics_ros.identification.regression import (
     Regression,
     chosen_terms,
 )
-from kane_dynamics_ros.replay.messages import Mask
 
 ROTOR, VISCOUS, OFFSET, COULOMB = range(4)  # places in ``FAMILIES``
 LOAD, MOST_LOAD = FAMILIES.index("load"), 0.5  # that friction takes: gears with more could not be turned back

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification import choosing, coupling, fitting, judging
 from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem, Stage
 from kane_dynamics_ros.identification.misplaced import Misplaced, misplaced
@@ -37,7 +37,6 @@ from kane_dynamics_ros.identification.regression import (
     one_thread_each,
 )
 from kane_dynamics_ros.replay.coupled import STANDS
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification.fitting import PLAIN, ROTOR, Choice, Problem, Stage, reduced
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, Guess, Regression, row_step
 from kane_dynamics_ros.replay.correlation import bartlett
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import low_pass
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 

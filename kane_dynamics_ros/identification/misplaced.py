@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification.choosing import PLAINEST
 from kane_dynamics_ros.identification.fitting import Choice, Problem, free_solution, reduced
 from kane_dynamics_ros.identification.regression import Guess, Regression
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 
 POINTS, STEP = 3000, 1e-5  # rows that are looked at; [rad] of central differences

@@ -17,11 +17,11 @@ import numpy as np
 from scipy import signal
 from scipy.ndimage import median_filter
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay import errors, motion, recording
 from kane_dynamics_ros.replay.bag import open_bag
-from kane_dynamics_ros.replay.messages import Block, JointStateDecoder, JointStates, Mask
+from kane_dynamics_ros.replay.messages import Block, JointStateDecoder, JointStates
 
 MESSAGES = 32_768  # decoded at a time
 PAUSE = 2_000_000_000  # [ns] put between the passes of a looped bag: a gap at any rate that can be used

@@ -29,11 +29,10 @@ from scipy.interpolate import CubicSpline
 from scipy.linalg import block_diag
 
 from kane_dynamics_ros import friction
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification.recordings import MotionStore, Piece
 from kane_dynamics_ros.replay.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.coupled import STANDS, USUALLY
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import decimated, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters

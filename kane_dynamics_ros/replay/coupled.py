@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import smooth_sign
-from kane_dynamics_ros.replay.messages import Mask
 
 FACTORS = np.array([s * c for c in (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6) for s in (1.0, -1.0)])
 FINER = np.linspace(0.7, 1.4, 29)

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Words = NDArray[np.uint32]
 
 ENCAPSULATION = 4  # [bytes] before a message; alignment counts from behind them

@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
 from kane_dynamics_ros.replay.coupled import Pair
 from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, listed, named
