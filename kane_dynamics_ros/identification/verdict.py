@@ -1,9 +1,10 @@
 """What to think of an identification: one sentence for the whole, one for each joint, and whether to use it.
 
-What would make a verdict lie is looked for first: efforts with the wrong sign and exchanged joints fit badly,
-but fit. So a few hundred states of the recording are explained with the URDF's bodies, by each joint's own
-scale, friction and offset, none of which may be negative, as they are recorded and with each such mistake
-undone. Then come the data that were not fitted, how much motion there was, and how far the URDF was off.
+What would make a verdict lie is looked for first: efforts with the wrong sign, exchanged joints and an arm on
+a wall fit badly, but fit. So a few hundred states of the recording are explained with the URDF's bodies, by
+each joint's own scale, friction and offset, none of which may be negative, as they are recorded and with each
+such mistake undone. Then come the data that were not fitted, how much motion there was, and how far the URDF
+was off.
 """
 
 from collections.abc import Iterator, Sequence
@@ -326,24 +327,35 @@ States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, 
 
 
 def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Curves) -> list[Sentence]:
-    """Signs, exchanged joints and units of the recording that contradict the URDF."""
+    """Mounting, signs, exchanged joints and units of the recording that contradict the URDF."""
     states = _some_states(store)
-    q, qd, qdd, effort = states
-    names, n = model.joint_names, len(model.joint_names)
-    rigid = model.inverse_dynamics(q, qd, qdd)
-    fits = [_explained(effort[:, j], rigid[:, j], qd[:, j]) for j in range(n)]
+    effort = states[3]
+    names = model.joint_names
+    fits = _all_explained(states, model)
     left = np.array([fit[0] for fit in fits])
     found = []
-    opposite = [
-        names[j]
-        for j in np.flatnonzero(left > UNEXPLAINED)
-        if _explained(-effort[:, j], rigid[:, j], qd[:, j])[0] < UNDONE * left[j]
-    ]
+    turned = np.array([fit[0] for fit in _all_explained((*states[:3], -effort), model)])
+    wrong = (left > UNEXPLAINED) & (turned < UNDONE * left)
+    opposite = [names[j] for j in np.flatnonzero(wrong)]
+    falls = [free_fall(states, model), (0.0, 0.0, 0.0)]
+    elsewhere, fall = min((_left(states, model.with_parameters(gravity=fall)), fall) for fall in falls)
     pair, taken = _exchanged(states, model, left)
     both = float(left[list(pair)].sum())
     measured, identified = (each[curves.held][:, list(pair)] for each in (curves.measured, curves.identified))
     fit = float(((measured - identified).var(axis=0) / np.maximum(measured.var(axis=0), 1e-300)).sum())
-    if taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0):
+    others = np.append(np.where(wrong, turned, left).sum(), left.sum() - taken)
+    if left.max() > UNEXPLAINED and elsewhere < min(UNDONE * left.sum(), *others):
+        opposite, xyz = [], ",".join(f"{each:.2f}" for each in fall)
+        found.append(
+            Sentence(
+                "gravity",
+                f"efforts ask for a free fall of {xyz} m/s^2 in the root link, with which the URDF leaves "
+                f"{100 * elsewhere / len(left):.3g} % of what they do instead of {100 * left.mean():.3g} %: "
+                "is the arm mounted otherwise, or does its driver leave gravity out? Give --gravity "
+                f"{xyz}, or turn the joint that fixes it to the world",
+            )
+        )
+    elif taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0):
         a, b = (names[k] for k in pair)
         found.append(
             Sentence(
@@ -389,6 +401,37 @@ def _some_states(store: MotionStore) -> States:
     return q, qd, qdd, effort
 
 
+def _all_explained(states: States, model: DynamicsModel) -> list[tuple[float, float, float]]:
+    """What is left of each joint's effort: see ``_explained``."""
+    q, qd, qdd, effort = states
+    rigid = model.inverse_dynamics(q, qd, qdd)
+    return [_explained(*columns) for columns in zip(effort.T, rigid.T, qd.T, strict=True)]
+
+
+def _left(states: States, model: DynamicsModel) -> float:
+    return sum(left for left, *_ in _all_explained(states, model))
+
+
+def free_fall(states: States, model: DynamicsModel) -> tuple[float, ...]:
+    """The free fall [m/s^2], as large as the model's, with which its bodies explain the states best: (3,).
+
+    Efforts are linear in it, beside friction and an offset of each joint.
+    """
+    q, qd, qdd, effort = states
+    weightless = effort - model.with_parameters(gravity=(0.0, 0.0, 0.0)).inverse_dynamics(q, qd, qdd)
+    each = [model.with_parameters(gravity=tuple(axis)).gravity(q) for axis in np.eye(3)]
+    rows = (
+        np.moveaxis(np.stack([*each, weightless]), 0, 2) / np.maximum(np.ptp(effort, axis=0), 1e-12)[:, None]
+    )
+    for j, speed in enumerate(qd.T):
+        own = np.column_stack([speed, smooth_sign(speed, 0.01), np.ones_like(speed)])
+        rows[:, j] -= own @ np.linalg.lstsq(own, rows[:, j], rcond=None)[0]
+    A = rows.reshape(-1, 4)
+    down = np.linalg.lstsq(A[:, :3], A[:, 3], rcond=None)[0]
+    size = np.linalg.norm(model.parameters.gravity) / max(float(np.linalg.norm(down)), 1e-12)
+    return tuple((size * down).tolist())
+
+
 def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, float]:
     """The part of an effort's changes (N,) that its bodies, friction and an offset leave.
 
@@ -409,13 +452,10 @@ def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, fl
 def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple[int, ...], float]:
     """The pair of joints, if any, whose exchange, of all values or of efforts alone, takes most; how much."""
     found: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    rigid = model.inverse_dynamics(*states[:3])
-    for i, j in combinations(range(len(left)), 2):
+    for pair in combinations(range(len(left)), 2):
         order = np.arange(len(left))
-        order[[i, j]] = j, i
+        order[list(pair)] = pair[::-1]
         q, qd, qdd, effort = (each[:, order] for each in states)
-        other = model.inverse_dynamics(q, qd, qdd)
-        whole = sum(_explained(effort[:, k], other[:, k], qd[:, k])[0] for k in range(len(left)))
-        alone = sum(_explained(effort[:, k], rigid[:, k], states[1][:, k])[0] - left[k] for k in (i, j))
-        found += [((i, j), float(left.sum()) - whole), ((i, j), -float(alone))]
+        for other in ((q, qd, qdd, effort), (*states[:3], effort)):
+            found.append((pair, float(left.sum()) - _left(other, model)))
     return max(found, key=lambda each: each[1])

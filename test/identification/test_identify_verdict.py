@@ -140,8 +140,8 @@ def test_viscous_friction_that_the_motion_cannot_tell_stays_as_the_urdf_says_and
     assert 0.2 < error <= 0.3  # the URDF's own uncertainty
 
 
-def truth(motion):
-    tau = two_links.rigid(motion)
+def truth(motion, fall=(0.0, 0.0, -9.81)):
+    tau = two_links.rigid(motion, fall)
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
 
 
@@ -157,6 +157,24 @@ def test_one_joints_sign(tmp_path, joint):
     assert "opposite" in codes(data)
     sentence = next(each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "opposite")
     assert [name for name in two_links.NAMES if name in sentence] == [two_links.NAMES[joint]]
+
+
+@pytest.mark.parametrize("fall", [(9.81, 0.0, 0.0), (0.0, 0.0, 9.81), (-6.9, 0.0, -6.9), (0.0, 0.0, 0.0)])
+def test_an_arm_on_a_wall_and_efforts_without_gravity_are_told_with_the_option(tmp_path, fall):
+    """Of the arm under a ceiling each effort's gravity is turned, and no sign of the recording."""
+    motion = two_links.harmonics()
+    bag, urdf = two_links.bag(tmp_path / "bag", motion, truth(motion, fall)), two_links.urdf(tmp_path)
+    code, data, _ = identified(tmp_path, urdf, bag)
+    assert code == 1
+    assert "gravity" in codes(data)
+    assert not codes(data) & {"opposite", "exchanged", "units"}
+    sentence = next(each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "gravity")
+    given = re.search(r"--gravity (\S+),", sentence)[1]
+    x, _, z = map(float, given.split(","))
+    assert np.hypot(x - fall[0], z - fall[2]) < 0.3  # no effort shows what falls along the joints' axes
+    code, data, _ = identified(tmp_path, urdf, bag, "--gravity", given)
+    assert (code, codes(data)) == (0, set())
+    assert data["residual"]["held_out"]["relative"]["identified"] < 0.02
 
 
 @pytest.mark.parametrize("all_values", [True, False])

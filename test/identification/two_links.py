@@ -62,9 +62,10 @@ def pauses(seed: int = 5) -> Motion:
     )
 
 
-def rigid(motion: Motion) -> Array:
-    """Pinocchio's efforts without friction, (N, 2)."""
+def rigid(motion: Motion, fall: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> Array:
+    """Pinocchio's efforts without friction, under a free fall, (N, 2)."""
     arm = pinocchio.buildModelFromXML(URDF.format(dynamics=""))
+    arm.gravity.linear = np.array(fall)
     data = arm.createData()
     return np.array([pinocchio.rnea(arm, data, *row) for row in zip(*motion, strict=True)])
 
