@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import block_diag
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import minimize, nnls
 
 from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.identification.bodies import (
@@ -61,6 +61,7 @@ RIDGE = 1e-9
 RESOLVED = 1e-15  # of the largest entry: a smaller weight of the URDF would be lost in rounding
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the URDF's
 TOLERANCES = (1e-10, 1e-8, 1e-6)  # of the solver, the finest that it reaches
+ROUNDING = 1e-9  # [N m s/rad] and the like: friction and rotors of less are at their bound, zero
 SOLVED = ("Solved", "AlmostSolved")
 CLEARLY = 2.0  # standard errors of a difference that counts
 FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
@@ -344,7 +345,7 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
     x: Array = part.start.copy()
     x[part.used] = to_x @ np.asarray(found.x)
     terms = problem.terms(x)
-    terms[:, SIGNED] = np.maximum(terms[:, SIGNED], 0.0)  # less by rounding
+    terms[:, SIGNED] *= terms[:, SIGNED] > ROUNDING
     return x
 
 
@@ -445,7 +446,7 @@ def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
         ridge = RIDGE + problem.pull[j, pair] / size**2
         root = np.linalg.cholesky(H / size / size[:, None] + np.diag(ridge))
         right = g / size + ridge * problem.nominal.terms[j, pair] * size
-        found[j, pair] = lsq_linear(root.T, np.linalg.solve(root, right), (0.0, np.inf)).x / size
+        found[j, pair] = nnls(root.T, np.linalg.solve(root, right))[0] / size
     return found
 
 

@@ -29,6 +29,7 @@ MOVING_SHARE = 0.98  # of the acceleration's power that lies below the frequency
 CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
+BEYOND = 1.05, 0.1  # of it, and the share of samples at it that, farther out, show that it is not the drive's
 OFTEN = 0.7  # share of samples at one and the same effort that is rest, not clipping
 NEIGHBOURS = 7  # samples whose median a sample is compared with
 SPIKE = 20.0  # usual deviations from it beyond which a sample is a spike,
@@ -479,11 +480,12 @@ def clipped(effort: Array, limit: float) -> Mask:
     """Which raw samples are at the effort limit, or on a plateau at the very largest value: (N,) bool.
 
     A joint at rest, or one whose effort is always the same, is no plateau; nor is the largest of many values
-    at each of which the effort stays, for it is measured in steps.
+    at each of which the effort stays, for it is measured in steps. A limit that efforts exceed clips nothing.
     """
     size = np.abs(effort)
     top = np.nanmax(size, initial=0.0)
     at_limit = size >= SATURATED * limit
+    at_limit &= (size > BEYOND[0] * limit).sum() <= BEYOND[1] * at_limit.sum()
     at_top = size == top
     ends = np.flatnonzero(np.append(np.diff(effort) != 0.0, True))
     long = np.diff(ends, prepend=-1) >= PLATEAU

@@ -19,7 +19,7 @@ from planted_arm import (
 from kane_dynamics_ros.identification.bodies import pseudo_inertia
 from kane_dynamics_ros.identification.identify import Settings, identify
 from kane_dynamics_ros.identification.judging import PARAMETERS
-from kane_dynamics_ros.identification.recordings import IdentificationError
+from kane_dynamics_ros.identification.recordings import IdentificationError, clipped
 from kane_dynamics_ros.identification.writing import IDENTIFIABLE
 from kane_dynamics_ros.replay.motion import low_pass
 
@@ -212,6 +212,14 @@ def test_clipped_efforts_are_set_aside(tmp_path):
     found = found_in(write(tmp_path / "bag", q, qd, np.clip(tau, -limit, limit), 250.0))
     assert np.abs(standard_errors_off(found, truth)).max() < 6
     assert any("clipped" in note for note in found.notes)
+
+
+def test_efforts_beyond_the_urdfs_limit_are_not_clipped_by_it():
+    """A limit that is half of the largest effort is not the drive's; noise at a limit does not hide it."""
+    tau = 100.0 * np.sin(np.linspace(0.0, 20.0, 4000))
+    assert not clipped(tau, 50.0).any()
+    noisy = np.clip(tau, -50.0, 50.0) * (1.0 + 0.002 * np.random.default_rng(1).normal(size=tau.shape))
+    assert (clipped(noisy, 50.0) == (np.abs(noisy) >= 0.995 * 50.0)).all()
 
 
 def test_a_joint_without_measured_effort_keeps_what_only_it_would_show(tmp_path):
