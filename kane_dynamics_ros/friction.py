@@ -82,14 +82,14 @@ def wrong_coupling(values: Sequence[float], joints: Sequence[str]) -> tuple[obje
 
 
 @dataclass(frozen=True)
-class Beyond:
+class ExtraFriction:
     """The coefficients of the formula beyond viscous and Coulomb friction, each (n,), zero where unused.
 
     ``stribeck_velocity`` is above zero. ``coupling`` is C (n, n), or None where each joint has its own drive.
 
     Example:
         >>> from numpy import array
-        >>> term = Beyond.of(2, offset=array([0.5, 0.0]), load=array([0.0, 0.1]))
+        >>> term = ExtraFriction.of(2, offset=array([0.5, 0.0]), load=array([0.0, 0.1]))
         >>> term.effort(qd=array([1.0, -1.0]), load=array([3.0, 20.0]), coulomb_velocity=0.01).tolist()
         [0.5, -2.0]
     """
@@ -105,7 +105,7 @@ class Beyond:
     coupling: Array | None = None
 
     @classmethod
-    def of(cls, n: int, **coefficients: Array) -> "Beyond":
+    def of(cls, n: int, **coefficients: Array) -> "ExtraFriction":
         """Those of n joints, zero where they are not given."""
         values = {name: np.zeros(n) for name in BEYOND}
         return cls(**{**values, "stribeck_velocity": np.ones(n), "at_rest": np.zeros(n), **coefficients})

@@ -8,7 +8,7 @@ from compilers import C_COMPILER
 
 from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
-from kane_dynamics_ros.friction import Beyond, wrong_coupling
+from kane_dynamics_ros.friction import ExtraFriction, wrong_coupling
 from kane_dynamics_ros.runtime import ParameterError, load_model
 from kane_dynamics_ros.simulation.engine import SimulationError
 from kane_dynamics_ros.simulation.friction import Friction, solve_coupled
@@ -105,7 +105,7 @@ def test_its_derivatives_are_the_slopes_of_its_answers(backend):
 @pytest.mark.parametrize("C", MATRICES.values(), ids=MATRICES)
 def test_friction_takes_power_away_whatever_the_speeds(C):
     random = np.random.default_rng(3)
-    beyond = Beyond.of(
+    beyond = ExtraFriction.of(
         N, load=np.full(N, 0.1), stribeck=0.2 * COULOMB, square_root=np.full(N, 0.3), coupling=C
     )
     qd, load = random.normal(size=(2000, N)), 20 * random.normal(size=(2000, N))
@@ -119,7 +119,7 @@ def test_friction_takes_power_away_whatever_the_speeds(C):
 
 def test_the_load_of_a_drive_is_what_it_carries():
     """A drive that two joints turn carries the second one's load alone; the first one's carries the rest."""
-    term = Beyond.of(2, load=np.array([0.1, 0.2]), coupling=np.array([[1.0, 0.0], [1.0, 1.0]]))
+    term = ExtraFriction.of(2, load=np.array([0.1, 0.2]), coupling=np.array([[1.0, 0.0], [1.0, 1.0]]))
     # C^-T (5, 3) = (5 - 3, 3); both drives turn forwards
     found = term.effort(np.ones(2), np.array([5.0, 3.0]), 1e-3)
     np.testing.assert_allclose(found, [0.1 * 2.0 + 0.2 * 3.0, 0.2 * 3.0])
@@ -221,7 +221,7 @@ def sines(time):
 
 
 def friction(C, **terms):
-    return Friction(VISCOUS, COULOMB, Beyond.of(N, **terms, coupling=C))
+    return Friction(VISCOUS, COULOMB, ExtraFriction.of(N, **terms, coupling=C))
 
 
 def plant_of(C, backend="auto", **terms):
@@ -267,7 +267,7 @@ def test_a_coupled_wrist_sticks_by_its_drives(backend):
 
 def test_stops_and_brakes_are_the_joints_own(backend):
     model = load_model("manipulator_5dof", backend=backend).with_parameters(rotor_inertia=ROTORS)
-    joints, wrist = model.joints, Friction(VISCOUS, COULOMB, Beyond.of(N, coupling=WRIST))
+    joints, wrist = model.joints, Friction(VISCOUS, COULOMB, ExtraFriction.of(N, coupling=WRIST))
     locked = Plant(model, PlantOptions(friction=wrist, locked=(joints[3].name,)))
     free = Plant(model, PlantOptions(friction=wrist))
     push, begin = np.array([0.0, 0.0, 0.0, 20.0, 5.0]), locked.q.copy()

@@ -14,7 +14,7 @@ from kane_dynamics_ros.control.law import (
     efforts_by_term,
 )
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
-from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.friction import BEYOND, ExtraFriction
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof", backend="python").with_parameters(
@@ -45,7 +45,7 @@ def by_hand(terms, joint, qd, load):
 def test_the_formula():
     terms, random = coefficients(), np.random.default_rng(1)
     qd, load = random.normal(size=(7, 5)), 10 * random.normal(size=(7, 5))
-    found = Beyond(**terms).effort(qd, load, WIDTH)
+    found = ExtraFriction(**terms).effort(qd, load, WIDTH)
     expected = [[by_hand(terms, j, qd[i, j], load[i, j]) for j in range(5)] for i in range(7)]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
@@ -56,7 +56,7 @@ def test_every_mode_commands_it_at_the_reference(mode):
     reference, q, qd = random.normal(size=(3, 5)), random.normal(size=5), random.normal(size=5)
     gains, terms = (400.0 * np.ones(5), 40.0 * np.ones(5)), coefficients()
     plain = build_law(mode, MODEL, *gains, TermSwitches())
-    law = build_law(mode, MODEL, *gains, TermSwitches(), Beyond(**terms))
+    law = build_law(mode, MODEL, *gains, TermSwitches(), ExtraFriction(**terms))
     load = plain.rigid.inverse_dynamics(*reference)
     expected = [by_hand(terms, j, reference[1, j], load[j]) for j in range(5)]
     change = efforts(law, reference, q, qd) - efforts(plain, reference, q, qd)
@@ -66,7 +66,7 @@ def test_every_mode_commands_it_at_the_reference(mode):
 
 def test_it_is_commanded_without_viscous_and_coulomb_friction_too_but_not_when_switched_off():
     bare = MODEL.with_parameters(viscous=(0.0,) * 5, coulomb=(0.0,) * 5)
-    offset = Beyond.of(5, offset=np.arange(5.0))
+    offset = ExtraFriction.of(5, offset=np.arange(5.0))
     reference, none = np.zeros((3, 5)), np.zeros(5)
     for on in (True, False):
         law = build_law("feedforward", bare, none, none, TermSwitches(friction=on), offset)
@@ -80,7 +80,7 @@ def test_the_observer_takes_no_offset_for_a_contact():
     q, rest = np.array([0.1, 0.5, -0.7, 0.3, 0.2]), np.zeros(5)
     rigid = MODEL.with_parameters(viscous=(0.0,) * 5, coulomb=(0.0,) * 5)
     left = []
-    for beyond in (Beyond.of(5, offset=offset), None):
+    for beyond in (ExtraFriction.of(5, offset=offset), None):
         thresholds = default_thresholds(rigid, np.full(5, 100.0))
         observer = MomentumObserver(
             ObserverSettings(rigid, MODEL, np.full(5, 20.0), thresholds, beyond=beyond)
@@ -129,7 +129,7 @@ def test_what_stays_at_rest_has_the_direction_of_the_last_motion(coupled):
     model = MODEL.with_parameters(coupling=C.ravel()) if coupled else MODEL
     terms = {**coefficients(), "at_rest": np.full(5, 0.6), "coupling": C if coupled else None}
     law, none = (
-        build_law("feedforward", model, np.zeros(5), np.zeros(5), TermSwitches(), Beyond(**terms)),
+        build_law("feedforward", model, np.zeros(5), np.zeros(5), TermSwitches(), ExtraFriction(**terms)),
         np.zeros(5),
     )
     motion, rest = np.zeros((2, 3, 5))

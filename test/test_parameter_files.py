@@ -8,7 +8,7 @@ import yaml
 from replay_bags import effort, motion, pinocchio_arm, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.node_parameters import RosParameterError, with_parameter_file
 from kane_dynamics_ros.simulation.engine import SimulationError
@@ -158,12 +158,12 @@ def test_the_simulated_arm_refuses_drives_that_are_not_independent():
     singular = np.eye(N)
     singular[3, 4] = singular[4, 3] = 1.0
     with pytest.raises(SimulationError) as refused:
-        Friction(VISCOUS, COULOMB, Beyond.of(N, coupling=singular))
+        Friction(VISCOUS, COULOMB, ExtraFriction.of(N, coupling=singular))
     assert refused.value.option == "friction.coupling"
 
 
 def test_a_brake_that_may_slip_is_refused_where_drives_are_coupled():
-    plant = Plant(MODEL, PlantOptions(friction=Friction(VISCOUS, COULOMB, Beyond.of(N, coupling=C))))
+    plant = Plant(MODEL, PlantOptions(friction=Friction(VISCOUS, COULOMB, ExtraFriction.of(N, coupling=C))))
     with pytest.raises(SimulationError) as refused:
         plant.set_brake(np.array([0.0, 0.0, 2.0, 0.0, 0.0]))
     assert refused.value.option == "brake"

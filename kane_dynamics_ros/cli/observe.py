@@ -24,7 +24,7 @@ from kane_dynamics_ros.contact.signals import constant_joints, mended
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.motion import estimate
@@ -140,7 +140,7 @@ def _contacts(
     arguments: argparse.Namespace,
     recording: Recording,
     model: DynamicsModel,
-    beyond: Beyond | None,
+    beyond: ExtraFriction | None,
     folder: Path | None,
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
@@ -167,7 +167,7 @@ def _calibrate(
     arguments: argparse.Namespace,
     recordings: Sequence[Recording],
     model: DynamicsModel,
-    beyond: Beyond | None,
+    beyond: ExtraFriction | None,
 ) -> None:
     """Find, print and write the thresholds."""
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
@@ -191,7 +191,7 @@ def _calibrate(
 
 def _settings(
     model: DynamicsModel,
-    beyond: Beyond | None,
+    beyond: ExtraFriction | None,
     gain: Array,
     thresholds: Thresholds,
     adaptation: float,
@@ -210,7 +210,9 @@ def _settings(
     )
 
 
-def read_thresholds(file: Path, model: DynamicsModel, beyond: Beyond | None = None) -> ObserverSettings:
+def read_thresholds(
+    file: Path, model: DynamicsModel, beyond: ExtraFriction | None = None
+) -> ObserverSettings:
     """The observer that a parameter file of ``--calibrate`` describes, with a model and friction beyond its.
 
     Raises ``KaneDynamicsError`` ("no_thresholds") for any other file.

@@ -15,7 +15,7 @@ from kane_dynamics_ros.contact.changes import AROUND, FINEST, Change, find_chang
 from kane_dynamics_ros.contact.residual import Residual, external_efforts
 from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import DETERMINED
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -78,7 +78,7 @@ def find_contacts(
     rate: float = 1.0,
     *,
     correct: bool = True,
-    beyond: Beyond | None = None,
+    beyond: ExtraFriction | None = None,
     faults: Sequence[Fault] = (),
 ) -> tuple[Residual, Contacts]:
     """The contacts of a recording that judges itself, and the external efforts that they stand out of.

@@ -29,7 +29,7 @@ from scipy.optimize import nnls
 from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.contact.signals import Fault
 from kane_dynamics_ros.control.observer import felt_coulomb
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -94,7 +94,7 @@ def external_efforts(
     correct: bool = True,
     free: Mask | None = None,
     share: float = QUANTILE,
-    beyond: Beyond | None = None,
+    beyond: ExtraFriction | None = None,
     faults: Sequence[Fault] = (),
 ) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in.
@@ -130,17 +130,15 @@ def external_efforts(
     external = explained - missing  # what the environment adds, the drive need not supply
     for j in np.flatnonzero(~sound.all(axis=0) & ~deaf):
         external[:, j] = np.interp(time, time[sound[:, j]], external[sound[:, j], j])
-    lengths = [len(interval.time) for interval in inner]
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     usual = np.maximum(spread(external, qd, qdd, free, share), least)
     loudest = np.abs(external).max(axis=0)
     usual = np.where(deaf, loudest, np.hypot(usual, noise))
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
     stiction = slow * (coulomb + felt_coulomb(model))
-    hidden = np.where(stands, 0.0, stiction)
+    hidden = np.where(deaf, loudest, np.where(stands, 0.0, stiction) + DEVIATIONS * noise)
     low, high = np.quantile(external[free], (0.05, 0.95), axis=0)  # what pushes leave behind
     stiction = np.where(stands, np.maximum(stiction, 0.5 * (high - low)), stiction)
-    hidden = np.where(deaf, loudest, hidden + DEVIATIONS * noise)
     return Residual(
         time=time,
         q=q,
@@ -152,7 +150,7 @@ def external_efforts(
         floor=floor,
         rate=motion.rate,
         cutoff=motion.cutoff,
-        joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+        joins=tuple(np.cumsum([0, *(len(interval.time) for interval in inner[:-1])]).tolist()),
         free=free,
         hidden=hidden,
         stiction=stiction,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
@@ -68,7 +68,7 @@ class Law:
     switches: TermSwitches
     continuous: NDArray[np.bool_] | None
     has_friction: bool
-    beyond: Beyond | None = None
+    beyond: ExtraFriction | None = None
     keeps_friction: bool = False
 
 
@@ -78,7 +78,7 @@ def build_law(
     kp: Array,
     kd: Array,
     switches: TermSwitches,
-    beyond: Beyond | None = None,
+    beyond: ExtraFriction | None = None,
 ) -> Law:
     """A law for ``model``; the model's own friction coefficients are used, at the desired velocity."""
     continuous = np.array([joint.kind == "continuous" for joint in model.joints])

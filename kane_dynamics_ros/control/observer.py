@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.low_pass import share_of_step
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -74,7 +74,7 @@ class ObserverSettings:
     longest_gap: float = 0.1
     adaptation: float = 0.0
     confirmation: float = 0.0
-    beyond: Beyond | None = None
+    beyond: ExtraFriction | None = None
 
 
 def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from kane_dynamics_ros import pages
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.friction import BEYOND, Beyond, smooth_sign
+from kane_dynamics_ros.friction import BEYOND, ExtraFriction, smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.judging import PARAMETERS, Errors, Standing
 from kane_dynamics_ros.identification.recordings import Track
@@ -395,7 +395,7 @@ def friction_curve(identified: Identified, joint: int, speed: Array) -> Array:
     found = identified.found
     terms = dict(zip(FAMILIES, found.terms[joint], strict=True))
     usual = found.stribeck_velocity[joint : joint + 1]
-    beyond = Beyond.of(
+    beyond = ExtraFriction.of(
         1,
         **{name: terms[name] for name in BEYOND},
         stribeck_velocity=np.where(usual > 0.0, usual, 1.0),

@@ -87,7 +87,7 @@ class Comparison:
         return self.measured - self.predicted
 
 
-def compare(model: DynamicsModel, motion: Motion, beyond: friction.Beyond | None = None) -> Comparison:
+def compare(model: DynamicsModel, motion: Motion, beyond: friction.ExtraFriction | None = None) -> Comparison:
     """The model's efforts along a motion; ``beyond``: more terms of its friction."""
     parts: dict[str, list[Any]] = defaultdict(list)
     fastest = np.max([np.abs(interval.qd).max(axis=0) for interval in motion.compared], axis=0)
@@ -115,7 +115,7 @@ def compare(model: DynamicsModel, motion: Motion, beyond: friction.Beyond | None
 
 
 def _signals(
-    model: DynamicsModel, interval: Interval, stribeck_velocity: Array, beyond: friction.Beyond | None
+    model: DynamicsModel, interval: Interval, stribeck_velocity: Array, beyond: friction.ExtraFriction | None
 ) -> Iterator[tuple[str, Array]]:
     """What is compared with the measured effort, unfiltered, one after another: an hour of all takes a GB."""
     terms = model.terms(interval.q, interval.qd, interval.qdd)

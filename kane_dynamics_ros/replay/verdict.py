@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array, Mask
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
@@ -104,7 +104,9 @@ class Analysis:
     comparison: Comparison
 
 
-def analyse(estimated: EstimatedRecording, model: DynamicsModel, beyond: Beyond | None = None) -> Analysis:
+def analyse(
+    estimated: EstimatedRecording, model: DynamicsModel, beyond: ExtraFriction | None = None
+) -> Analysis:
     """Judge a model, and the terms of its friction ``beyond`` its own, by what a recording shows.
 
     Raises ``BagError``: "no_effort" where no effort was measured, "no_motion" where no joint moves in what is

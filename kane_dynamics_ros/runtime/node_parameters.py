@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.friction import BEYOND, Beyond, wrong_coupling
+from kane_dynamics_ros.friction import BEYOND, ExtraFriction, wrong_coupling
 from kane_dynamics_ros.runtime.model import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.yaml_text import Loader, load_yaml
@@ -117,7 +117,7 @@ def given(values: Values, name: str, n: int, default: Any) -> Any:
     return np.array(per_joint(name, values[name], n)) if values[name] else default
 
 
-def friction_beyond(values: Values, joints: Sequence[str]) -> Beyond:
+def friction_beyond(values: Values, joints: Sequence[str]) -> ExtraFriction:
     """The joints' friction beyond viscous and Coulomb friction, as the parameters say.
 
     Raises ``RosParameterError``.
@@ -126,7 +126,7 @@ def friction_beyond(values: Values, joints: Sequence[str]) -> Beyond:
     zero, one, C = np.zeros(n), np.ones(n), values["friction.coupling"]
     if C and (wrong := wrong_coupling(C, joints)):
         raise wrong_parameter("friction.coupling", *wrong)
-    return Beyond(
+    return ExtraFriction(
         **{name: given(values, f"friction.{name}", n, zero) for name in BEYOND},
         stribeck_velocity=given(values, "friction.stribeck_velocity", n, one),
         at_rest=given(values, "friction.at_rest", n, zero) if "friction.at_rest" in values else zero,
@@ -190,7 +190,9 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
     return loaded_model.with_parameters(**changes)
 
 
-def with_parameter_file(model: DynamicsModel, file: Path | None) -> tuple[DynamicsModel, Beyond | None]:
+def with_parameter_file(
+    model: DynamicsModel, file: Path | None
+) -> tuple[DynamicsModel, ExtraFriction | None]:
     """A model with the gravity, payload, rotors and friction that a parameter file gives to the node.
 
     And the friction beyond viscous and Coulomb friction. What the file, if any, does not give is as the node

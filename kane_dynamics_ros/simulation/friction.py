@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond, wrong_coupling
+from kane_dynamics_ros.friction import ExtraFriction, wrong_coupling
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.simulation.engine import option_error
 
@@ -30,7 +30,7 @@ class Friction:
 
     viscous: Sequence[float]
     coulomb: Sequence[float]
-    beyond: Beyond
+    beyond: ExtraFriction
 
     def __post_init__(self) -> None:
         beyond = self.beyond
@@ -60,13 +60,13 @@ class Friction:
         """The URDF's ``<dynamics damping friction>``; at rest ``static_ratio`` times the Coulomb level."""
         coulomb, n = np.array([joint.friction for joint in joints]), len(joints)
         width = np.full(n, stribeck_velocity)
-        beyond = Beyond.of(n, stribeck=(static_ratio - 1.0) * coulomb, stribeck_velocity=width)
+        beyond = ExtraFriction.of(n, stribeck=(static_ratio - 1.0) * coulomb, stribeck_velocity=width)
         return cls([joint.damping for joint in joints], coulomb.tolist(), beyond)
 
     @classmethod
     def none(cls, n: int) -> "Friction":
         """No friction on n joints."""
-        return cls((0.0,) * n, (0.0,) * n, Beyond.of(n))
+        return cls((0.0,) * n, (0.0,) * n, ExtraFriction.of(n))
 
 
 def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array) -> Array:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.friction import Beyond, signed_root
+from kane_dynamics_ros.friction import ExtraFriction, signed_root
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.compilation import shared_function
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_coupled, solve_velocity
@@ -55,7 +55,7 @@ class Resistances:
 
     viscous: Array
     coulomb: Array
-    beyond: Beyond
+    beyond: ExtraFriction
     brake: Array
     lower: Array
     upper: Array

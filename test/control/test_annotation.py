@@ -11,7 +11,7 @@ from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.validation import TrajectoryError
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -136,7 +136,7 @@ def test_friction_that_stays_at_rest_keeps_the_direction_of_the_last_motion(coup
     if coupled:
         C[4, 3] = -2.0  # the last drive turns the other way
     model = MODEL.with_parameters(coulomb=tuple(coulomb), coupling=C.ravel().tolist() if coupled else ())
-    beyond = Beyond.of(N, at_rest=kept, coupling=C if coupled else None)
+    beyond = ExtraFriction.of(N, at_rest=kept, coupling=C if coupled else None)
     law = build_law("feedforward", model, np.zeros(N), np.zeros(N), TermSwitches(), beyond)
     low, high = np.zeros(N), np.full(N, 0.6)
     stops = [point(t, q, ZERO) for t, q in ((0.0, low), (1.0, low), (2.0, high), (3.0, high), (4.0, low))]

@@ -21,7 +21,7 @@ from kane_dynamics_ros.control.states import (
     Safety,
 )
 from kane_dynamics_ros.control.validation import Rules, TrajectoryError, TrajectoryRequest
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
@@ -596,7 +596,7 @@ def test_commands_without_effect_are_reported_before_the_error_is_large():
 def test_friction_that_stays_at_rest_has_no_direction_once_something_else_moved_the_arm():
     """It would push into the direction of a motion that is long over."""
     rubbing = MODEL.with_parameters(coulomb=(20.0,) * N)
-    beyond = Beyond.of(N, at_rest=np.full(N, 0.5))
+    beyond = ExtraFriction.of(N, at_rest=np.full(N, 0.5))
     arm = Arm(law=build_law("feedforward", rubbing, REST, REST, TermSwitches(), beyond))
     arm.step()
     arm.loop.follow(goal(Q + 0.1), arm.now_ns)

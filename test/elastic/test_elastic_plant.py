@@ -9,7 +9,7 @@ from elastic_arms import URDF
 from kane_dynamics_ros.elastic.posture import rigid_tip_position
 from kane_dynamics_ros.elastic.reader import elastic_arm
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError
@@ -87,7 +87,7 @@ def test_a_dropped_payload_makes_the_tip_swing_at_the_first_frequency(model):
 
 
 def test_dry_friction_holds_a_joint_and_hard_stops_hold_it_within(model):
-    sticky = Friction((0.0,) * 5, (200.0,) * 5, Beyond.of(5))
+    sticky = Friction((0.0,) * 5, (200.0,) * 5, ExtraFriction.of(5))
     engine = plant(model, friction=sticky)
     engine.reset(Q, AT_REST)
     for _ in range(50):

@@ -17,7 +17,7 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.identification.judging import Errors, written_terms
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.simulation.friction import Friction
@@ -97,7 +97,7 @@ def test_the_wrist_of_a_simulated_arm_is_found_and_compensated(tmp_path, capsys)
 
     C, rate, n = matrix(6, _65=1.0), 500.0, 6
     model = arm(UR5, tmp_path)
-    drives = Friction(*FRICTION.values(), Beyond.of(n, coupling=C))
+    drives = Friction(*FRICTION.values(), ExtraFriction.of(n, coupling=C))
 
     def hardware() -> SimulatedHardware:
         plant = Plant(

@@ -11,7 +11,7 @@ from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.friction import BEYOND, ExtraFriction
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
@@ -44,7 +44,7 @@ def test_the_friction_of_the_simulated_arm_is_found(
     model = load_model(module)
     speeds = np.quantile(np.abs(two_links.harmonics()[1]), 0.95, axis=0)
     terms = {name: np.array(values) for name, values in CASES[case].items()}
-    beyond = Beyond.of(2, **terms, stribeck_velocity=0.15 * speeds)  # a candidate of identify
+    beyond = ExtraFriction.of(2, **terms, stribeck_velocity=0.15 * speeds)  # a candidate of identify
     plant = Plant(model, PlantOptions(friction=Friction(VISCOUS, COULOMB, beyond), hard_stops=False))
     motion = np.stack(two_links.harmonics(), axis=1)
     plant.reset(*motion[0, :2])
@@ -68,7 +68,7 @@ def test_the_friction_of_the_simulated_arm_is_found(
         wanted, known = (
             each["viscous"] * speed
             + each["coulomb"] * np.sign(speed)
-            + Beyond.of(
+            + ExtraFriction.of(
                 2, **{name: each[name] for name in BEYOND if name in each}, stribeck_velocity=width
             ).effort(speed, np.array(load), 1e-6)
             for each, width in (

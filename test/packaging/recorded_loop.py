@@ -20,7 +20,7 @@ from kane_dynamics_ros.control.limits import position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import Plan, sample
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryError, TrajectoryRequest
-from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.friction import BEYOND, ExtraFriction
 from kane_dynamics_ros.runtime import DynamicsModel, Payload
 
 PERIOD = 0.001  # [s]
@@ -55,7 +55,7 @@ def flat(settings: LoopSettings, model: DynamicsModel) -> list[float]:
     """Settings in the order of replay.cpp."""
     law, n, safety = settings.law, len(model.joints), settings.safety
     p = law.friction.parameters
-    beyond = law.beyond or Beyond.of(n)
+    beyond = law.beyond or ExtraFriction.of(n)
     rate = settings.effort_rate if settings.effort_rate is not None else np.full(n, math.inf)
     fastest = settings.fastest if settings.fastest is not None else np.full(n, math.inf)
     assert settings.tolerances is not None
@@ -118,7 +118,7 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
         gravity=(0.3, -0.2, -9.7),
     )
     parts = (0.3 * (share[4 + k] - 0.6) for k in range(len(BEYOND)))
-    beyond = Beyond(*parts, stribeck_velocity=share[10], at_rest=share[15])
+    beyond = ExtraFriction(*parts, stribeck_velocity=share[10], at_rest=share[15])
     switches = TermSwitches(*(rng.uniform(size=4) < 0.8)) if number % 3 == 2 else TermSwitches()
     size = 1.0 if mode == "computed_torque" else 0.2
     kp, kd = 400.0 * size * share[11], 40.0 * size * share[12]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.engine import Engine, SimulationDivergedError, SimulationError
@@ -27,7 +27,7 @@ def run(engine: Engine, effort: list[float], steps: int) -> None:
         engine.step(np.array(effort))
 
 
-STIFF = Friction((1.0, 1.0, 1.0, 5.0, 5.0), (0.0,) * N, Beyond.of(N))  # wrist: d h / J up to 5
+STIFF = Friction((1.0, 1.0, 1.0, 5.0, 5.0), (0.0,) * N, ExtraFriction.of(N))  # wrist: d h / J up to 5
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
@@ -58,7 +58,7 @@ def test_friction_at_rest_holds_and_does_not_push(uncoupled_arm: Arm) -> None:
 
 
 def test_stribeck_friction_holds_more_at_rest_than_it_brakes_in_motion(uncoupled_arm: Arm) -> None:
-    more = Beyond.of(1, stribeck=np.array([0.3]), stribeck_velocity=np.array([0.01]))
+    more = ExtraFriction.of(1, stribeck=np.array([0.3]), stribeck_velocity=np.array([0.01]))
     friction = Friction(viscous=(0.0,), coulomb=(0.5,), beyond=more)
     plant = Plant(uncoupled_arm([1.0]), PlantOptions(friction=friction))
     run(plant, 0.79, 300)
@@ -84,7 +84,7 @@ def test_every_term_of_friction_is_what_the_node_commands_for_a_steady_speed(
     uncoupled_arm: Arm, speed: float
 ) -> None:
     """The formula of ``kane_dynamics_ros.friction`` at a width that is nothing beside the speed."""
-    beyond = Beyond.of(1, **{name: np.array([value]) for name, value in TERMS.items()})
+    beyond = ExtraFriction.of(1, **{name: np.array([value]) for name, value in TERMS.items()})
     load = np.array([1.5])
     commanded = beyond.effort(np.array([speed]), load, 1e-9) + 0.1 * speed + 0.5 * np.sign(speed)
     plant = Plant(uncoupled_arm([1.0], load=[1.5]), PlantOptions(friction=Friction((0.1,), (0.5,), beyond)))
@@ -95,7 +95,7 @@ def test_every_term_of_friction_is_what_the_node_commands_for_a_steady_speed(
 
 def test_friction_by_the_load_takes_the_load_of_the_acceleration_too(uncoupled_arm: Arm) -> None:
     """J a = tau - l |J a| while it speeds up: a = tau / (J (1 + l)); each of five rounds leaves l of it."""
-    beyond = Beyond.of(1, load=np.array([0.1]))
+    beyond = ExtraFriction.of(1, load=np.array([0.1]))
     plant = Plant(uncoupled_arm([2.0]), PlantOptions(friction=Friction((0.0,), (0.0,), beyond)))
     plant.reset(np.zeros(1), np.array([0.1]))
     run(plant, 3.3, 100)
@@ -104,7 +104,7 @@ def test_friction_by_the_load_takes_the_load_of_the_acceleration_too(uncoupled_a
 
 def test_friction_by_direction_holds_more_one_way_than_the_other(uncoupled_arm: Arm) -> None:
     """0.5 N m one way, 0.3 the other, about an offset of 1 N m."""
-    beyond = Beyond.of(1, coulomb_asymmetry=np.array([0.1]), offset=np.array([1.0]))
+    beyond = ExtraFriction.of(1, coulomb_asymmetry=np.array([0.1]), offset=np.array([1.0]))
     plant = Plant(uncoupled_arm([1.0]), PlantOptions(friction=Friction((0.0,), (0.4,), beyond)))
     for effort, accelerates in ((1.49, 0.0), (0.71, 0.0), (1.51, 0.01), (0.69, -0.01)):
         plant.reset(np.zeros(1), np.zeros(1))
@@ -126,7 +126,7 @@ def test_friction_by_direction_holds_more_one_way_than_the_other(uncoupled_arm: 
 )
 def test_friction_that_drives_is_refused_by_name(beyond: dict[str, float]) -> None:
     with pytest.raises(SimulationError) as caught:
-        Friction((0.1,), (0.5,), Beyond.of(1, **{name: np.array([x]) for name, x in beyond.items()}))
+        Friction((0.1,), (0.5,), ExtraFriction.of(1, **{name: np.array([x]) for name, x in beyond.items()}))
     assert next(iter(beyond)).split("_")[0] in str(caught.value)
 
 

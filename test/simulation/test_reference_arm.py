@@ -9,7 +9,7 @@ import pytest
 from compilers import C_COMPILER
 from scipy.integrate import solve_ivp
 
-from kane_dynamics_ros.friction import Beyond
+from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.parameters import ParameterError
 from kane_dynamics_ros.share import share_directory
@@ -156,12 +156,12 @@ def test_a_payload_that_is_not_finite_is_refused_and_the_old_one_stays() -> None
         FREE,
         PlantOptions(),
         PlantOptions(locked=("alpha_3",), restitution=0.5),
-        PlantOptions(friction=Friction((1,) * N, (1, 1, 1, 0, 0), Beyond.of(N))),  # integers
+        PlantOptions(friction=Friction((1,) * N, (1, 1, 1, 0, 0), ExtraFriction.of(N))),  # integers
         PlantOptions(
             friction=Friction(
                 (1.0,) * N,
                 (1.0, 1.0, 1.0, 0.1, 0.1),
-                Beyond.of(
+                ExtraFriction.of(
                     N,
                     **dict.fromkeys(("offset", "load", "coulomb_asymmetry", "square_root"), np.full(N, 0.05)),
                     stribeck=np.array([1.0, -0.5, 2.0, 0.0, 0.1]),
