@@ -114,6 +114,25 @@ def test_address_can_name_a_time(browser, address):
     opened.close()
 
 
+WITHOUT_WEBGL = """(() => { const context = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...options) {
+  return kind.startsWith("webgl") ? null : context.call(this, kind, ...options); }; })()"""
+
+
+def test_without_webgl_the_page_says_so_and_the_plots_can_be_read(browser, address):
+    failures = []
+    opened = browser.new_page()
+    opened.on("pageerror", lambda error: failures.append(error))
+    opened.add_init_script(WITHOUT_WEBGL)
+    opened.goto(address)
+    assert "WebGL" in opened.text_content("#scene")
+    assert opened.evaluate("document.querySelectorAll('#plots .uplot').length") == len(JOINTS)
+    opened.fill("#time", "4")
+    assert opened.text_content("#clock").strip().startswith("4.0")
+    opened.close()
+    assert failures == []
+
+
 def test_links_whose_meshes_are_missing_are_drawn_as_rods(browser, tmp_path):
     mesh = '<geometry><mesh filename="package://some_robot/link.stl"/></geometry>'
     urdf = re.sub(r"<geometry>.*?</geometry>", mesh, URDF.read_text(), flags=re.DOTALL)

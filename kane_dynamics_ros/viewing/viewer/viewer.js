@@ -190,6 +190,17 @@ function distanceFor(radius) {
   return radius / Math.sin(Math.atan(half));
 }
 
+// Without WebGL the plots can still be read.
+function makeRenderer() {
+  try {
+    return new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+  } catch {
+    element("scene").textContent =
+      "This browser offers no WebGL, which draws the arm: turn on its graphics acceleration, or take another browser.";
+    return null;
+  }
+}
+
 function makeStage() {
   const scene = new THREE.Scene();
   const arm = loadArm();
@@ -201,24 +212,25 @@ function makeStage() {
   const centre = bounds.getCenter(new THREE.Vector3());
   addSurroundings(scene, size, bounds.min.z);
 
-  const renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+  const renderer = makeRenderer();
   const camera = new THREE.PerspectiveCamera(FIELD_OF_VIEW, 1, 0.01 * size, 50 * size);
   camera.up.set(0, 0, 1);
   camera.position.copy(centre).addScaledVector(viewDirection(centre), distanceFor(size));
-  const controls = new OrbitControls(camera, renderer.domElement);
+  const controls = new OrbitControls(camera, renderer ? renderer.domElement : element("scene"));
   controls.target.copy(centre);
   controls.update();
-  element("scene").append(renderer.domElement);
+  if (renderer) element("scene").append(renderer.domElement);
   return { scene, arm, ghost, renderer, camera, controls };
 }
 
 const stage = makeStage();
 
 function draw() {
-  stage.renderer.render(stage.scene, stage.camera);
+  if (stage.renderer) stage.renderer.render(stage.scene, stage.camera);
 }
 
 function fitScene() {
+  if (!stage.renderer) return;
   const { clientWidth: width, clientHeight: height } = element("scene");
   stage.renderer.setPixelRatio(window.devicePixelRatio);
   stage.renderer.setSize(width, height);
