@@ -43,6 +43,7 @@ LIMITING = 0.3  # share of a residual that is worth a word
 LATE = 2.0  # recorded samples by which efforts lag
 BINS = 10  # of the joint's own speed
 RIPPLES = np.arange(3, 201)  # times a turn that efforts may repeat: fewer are gravity's
+SEEN = 4  # times, at least, that they must do so on the way of the joint
 OVERFITTED = 1.5  # residual on other data over that on the fitted
 MOSTLY, EXCEEDS = 0.5, 1.5  # of a residual's power while a joint stands; over that while it moves
 PART_OF_BAND = 0.1  # of stiction, below which a residual at rest is something else
@@ -83,8 +84,8 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     at_rest = float(held.identified**2 @ (standing.at_rest * mostly_at_rest(result)))
     if at_rest > MOSTLY * float((held.identified**2).sum()):
         figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
-    late = any(each.code == "late" for each in doubts)
-    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, model, late)])
+    told = {each.code for each in doubts}
+    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, model, told)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -139,7 +140,7 @@ def _doubts(
         yield Sentence(
             "foreign",
             f"the bodies' efforts had to change by {100 * result.judged.changed:.0f} % from the URDF's: is "
-            "it this arm's URDF, and are the efforts in N m, with gravity?",
+            f"it this arm's URDF, and are the efforts in {_units(model)}, with gravity?",
         )
 
 
@@ -152,10 +153,10 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
         yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
-def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: bool) -> Iterator[str]:
+def _limits(result: Identified, store: MotionStore, model: DynamicsModel, told: set[str]) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it.
 
-    ``late``: a lag of the efforts is told as a doubt, with another number.
+    ``told``: the codes of doubts, with which a lag or another free fall has another number.
     """
     certainty, (lag, share) = result.certainty, result.judged.lag
     rough = float((certainty.gain / np.abs(result.found.gain)).max())
@@ -164,7 +165,11 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: 
             f"limited by the load: gains are known to {100 * rough:.0f} % only: other friction or half of "
             "the data give others; record a heavier one"
         )
-    if not late and share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
+    if (
+        "late" not in told
+        and share > LIMITING
+        and abs(lag) > LATE / max(track.sampled for track in store.tracks)
+    ):
         yield (
             f"limited by time: efforts {lagging(lag)} at least {1e3 * abs(lag):.0f} ms, which makes "
             f"{100 * share:.0f} % of what remains; add {lag:.2g} or a little more to --effort-delay"
@@ -179,7 +184,7 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: 
             f"limited by the model: residuals follow each other for {certainty.memory:.2g} s, longer than "
             "noise would"
         )
-    if (found := result.misplaced) is not None:
+    if (found := result.misplaced) is not None and "gravity" not in told:
         angles, gravity = np.degrees(found.angle), np.array(model.parameters.gravity)
         if found.joint is not None:
             what = f"the zero of {found.joint} were off: at 0 it stands at {angles[0]:+.1f} degrees"
@@ -192,6 +197,11 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, late: 
             f"limited by the robot's description: it looks as if {what} (±{np.degrees(found.error):.1g}); "
             f"{100 * found.share:.0f} % of what remains at {found.at} would go"
         )
+
+
+def _units(model: DynamicsModel) -> str:
+    """The units of the joints' efforts."""
+    return " and ".join(dict.fromkeys(joint.effort_unit for joint in model.joints))
 
 
 # One joint
@@ -255,12 +265,17 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     level = float(left.mean())  # which any other explanation would take for its own
     varying, rest = left - level, 1.0 - level**2 / float((left**2).mean())
     drift = _share(np.vander(np.arange(float(len(left))), 2), left)
-    waves = np.exp(1j * np.outer(curves.q[curves.held, j], RIPPLES * (model.joints[j].kind != "prismatic")))
+    q, slides = curves.q[curves.held, j], model.joints[j].kind == "prismatic"
+    way = max(float(np.ptp(q)), 1e-12)
+    ripples = np.pi / way * RIPPLES if slides else RIPPLES  # per rad or m
+    ripples = np.append(ripples[ripples * way >= 2 * np.pi * SEEN], 0.0)
+    waves = np.exp(1j * np.outer(q, ripples))
     k = int(np.argmax(np.abs(varying @ waves)))
+    pitch = 2e3 * np.pi / max(float(ripples[k]), 1e-12)
+    often = f"every {pitch:.3g} mm" if slides else f"about {ripples[k]:.0f} times a turn"
     shares = {
         f"an offset of {level:+.3g} {unit} beside the fitted data's is most of it: does it drift?": drift,
-        f"what repeats about {RIPPLES[k]} times a turn of the joint is most of it": rest
-        * _share(waves[:, [k]].view(float), varying),
+        f"what repeats {often} of the joint is most of it": rest * _share(waves[:, [k]].view(float), varying),
         "noise of the measured effort is most of it": min(1.0, noise**2 / power),
         f"the steps of the measured effort, {step:.3g}, are most of it": min(1.0, error**2 / power),
         "friction that the terms do not carry is most of it": rest * _share(own, varying),
@@ -379,8 +394,8 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Cur
         found.append(
             Sentence(
                 "units",
-                f"the recorded efforts are about {ratio:.3g} times the URDF's: are they in N m? Give "
-                "--effort-scale, N m a recorded unit",
+                f"the recorded efforts are about {ratio:.3g} times the URDF's: are they in {_units(model)}? "
+                f"Give --effort-scale, {_units(model)} a recorded unit",
             )
         )
     return found

@@ -233,20 +233,22 @@ def set_aside(states: JointStates) -> tuple[JointStates, list[Impossible]]:
 def check_units(bag: Path, topic: str, position: Array, joints: Sequence[JointInfo]) -> None:
     """Refuse positions (N, n) in degrees or encoder ticks: most of what they show is far outside the limits.
 
-    Far is a fifth of the range between the limits, and half a turn at least. Missing values are NaN.
-    Raises ``BagError`` with the code "units".
+    Far is a fifth of the range between the limits, and half a turn at least; of a prismatic joint, all of the
+    range. Missing values are NaN. Raises ``BagError`` with the code "units".
     """
     for column, joint in zip(position.T, joints, strict=True):
         if joint.kind == "continuous" or joint.lower is None or joint.upper is None:
             continue
-        margin = max(FAR_OUTSIDE * (joint.upper - joint.lower), np.pi)
+        margin, guess = max(FAR_OUTSIDE * (joint.upper - joint.lower), np.pi), "degrees"
+        if joint.kind == "prismatic":
+            margin, guess = joint.upper - joint.lower, "millimetres, another joint"
         known = column[np.isfinite(column)]
         outside = (known < joint.lower - margin) | (known > joint.upper + margin)
         if outside.mean() > MOST_OUTSIDE:
             raise BagError(
                 f"{bag}: topic {topic!r}: joint {joint.name!r} is at {known.min():.4g} to {known.max():.4g}, "
-                f"its limits are {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}: degrees, or encoder "
-                "ticks? record positions in rad (prismatic joints: m)",
+                f"its limits are {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}: {guess}, or encoder "
+                f"ticks? record positions in {joint.unit}",
                 "units",
                 bag=bag,
                 joint=joint.name,
