@@ -6,9 +6,10 @@ ROS_VENV := .venv-ros
 BUILD_FILES := pyproject.toml setup.cfg setup.py package.xml
 
 .PHONY: help venv demo test fuzz lint benchmark docs sdist colcon test-jazzy clean
-FUZZ ?= 2000
+FUZZ ?= 500
 FUZZ_SEED ?= 0
 TEST_PROCESSES ?= auto
+IN_PROCESSES = --numprocesses $(TEST_PROCESSES) --maxprocesses 8 --dist worksteal
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +30,7 @@ demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory:
 	$(BIN)/kane_dynamics demo --output demo_output
 
 test: venv  ## every test, in a process for each core; TEST_PROCESSES=0 for a single one
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest $(IN_PROCESSES)
 
 fuzz: venv  ## mutated URDFs, bags, trajectories and models: FUZZ=20000 for many, FUZZ_SEED=1 for others
 	$(BIN)/python test/description/fuzz_urdf.py --count $(FUZZ) --seed $(FUZZ_SEED)
@@ -54,7 +55,7 @@ docs: venv  ## the documentation site, in site/
 $(ROS_VENV)/installed: $(BUILD_FILES)
 	$(PYTHON) -m venv $(ROS_VENV)
 	$(ROS_VENV)/bin/python -m pip install --quiet --editable '.[ros-jazzy,generate,bags,view]' \
-		colcon-common-extensions 'setuptools<80' hypothesis pytest pytest-timeout
+		colcon-common-extensions 'setuptools<80' hypothesis pytest pytest-timeout pytest-xdist
 	touch $@
 
 colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from the install space
@@ -63,7 +64,7 @@ colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from th
 		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 15 ./simulated_hardware_node
 
 test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
-	$(ROS_VENV)/bin/python -m pytest test/nodes
+	$(ROS_VENV)/bin/python -m pytest $(IN_PROCESSES) test/nodes
 
 clean:  ## remove everything that make made
 	rm -rf $(VENV) $(ROS_VENV) build dist install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -5,6 +5,10 @@ process has a ROS domain of its own, and its own of every fixture.
 """
 
 import os
+
+# Read when NumPy is imported: beside other tests, threads for small matrices would wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import signal
 import subprocess
 import sys

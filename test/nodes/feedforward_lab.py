@@ -31,7 +31,7 @@ PATIENCE = 20.0  # [s] for what a busy machine delays
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1)
 DISCOVERED_WITHIN = 5.0  # [s]
-TOLD = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # also what was said before
+TOLD = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # also what was said before
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ANYWHERE = [word for name in NAMES for word in ("-p", f"constraints.{name}.goal:=0.0")]
 STILL = ("-p", "safety.on_tracking_error:=ignore", *ANYWHERE)  # for tests whose arm does not move
