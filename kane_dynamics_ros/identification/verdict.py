@@ -2,9 +2,9 @@
 
 What would make a verdict lie is looked for first: efforts with the wrong sign, exchanged joints and an arm on
 a wall fit badly, but fit. So a few hundred states of the recording are explained with the URDF's bodies, by
-each joint's own scale, friction and offset, none of which may be negative, as they are recorded and with each
-such mistake undone. Then come the data that were not fitted, how much motion there was, and how far the URDF
-was off.
+each joint's own scale, rotor, friction and offset, none of which may be negative, as they are recorded and
+with each such mistake undone. Then come the data that were not fitted, how much motion there was, and how far
+the URDF was off.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +27,7 @@ from kane_dynamics_ros.text import named
 
 STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
+WEIGHTLESS = 0.1  # of the free fall: efforts that ask for less have no gravity in them
 UNDONE = 0.5  # of it that may be left where a sign is turned
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
 FITS = 0.1  # of what they leave then, that the fit leaves as recorded: with less they are not exchanged
@@ -352,21 +353,20 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Cur
     turned = np.array([fit[0] for fit in _all_explained((*states[:3], -effort), model)])
     wrong = (left > UNEXPLAINED) & (turned < UNDONE * left)
     opposite = [names[j] for j in np.flatnonzero(wrong)]
-    falls = [free_fall(states, model), (0.0, 0.0, 0.0)]
-    elsewhere, fall = min((_left(states, model.with_parameters(gravity=fall)), fall) for fall in falls)
+    xyz, elsewhere = _asked_for(states, model, left)
     pair, taken = _exchanged(states, model, left)
     both = float(left[list(pair)].sum())
     measured, identified = (each[curves.held][:, list(pair)] for each in (curves.measured, curves.identified))
     fit = float(((measured - identified).var(axis=0) / np.maximum(measured.var(axis=0), 1e-300)).sum())
     others = np.append(np.where(wrong, turned, left).sum(), left.sum() - taken)
-    if left.max() > UNEXPLAINED and elsewhere < min(UNDONE * left.sum(), *others):
-        opposite, xyz = [], ",".join(f"{each:.2f}" for each in fall)
+    if elsewhere < min(UNDONE * left.sum(), *others):
+        opposite = []
         found.append(
             Sentence(
                 "gravity",
                 f"efforts ask for a free fall of {xyz} m/s^2 in the root link, with which the URDF leaves "
                 f"{100 * elsewhere / len(left):.3g} % of what they do instead of {100 * left.mean():.3g} %: "
-                "is the arm mounted otherwise, or does its driver leave gravity out? Give --gravity "
+                "is the arm mounted otherwise, or do a driver or springs take gravity out? Give --gravity "
                 f"{xyz}, or turn the joint that fixes it to the world",
             )
         )
@@ -420,41 +420,54 @@ def _all_explained(states: States, model: DynamicsModel) -> list[tuple[float, fl
     """What is left of each joint's effort: see ``_explained``."""
     q, qd, qdd, effort = states
     rigid = model.inverse_dynamics(q, qd, qdd)
-    return [_explained(*columns) for columns in zip(effort.T, rigid.T, qd.T, strict=True)]
+    return [_explained(*columns) for columns in zip(effort.T, rigid.T, qd.T, qdd.T, strict=True)]
 
 
 def _left(states: States, model: DynamicsModel) -> float:
     return sum(left for left, *_ in _all_explained(states, model))
 
 
-def free_fall(states: States, model: DynamicsModel) -> tuple[float, ...]:
-    """The free fall [m/s^2], as large as the model's, with which its bodies explain the states best: (3,).
+def _asked_for(states: States, model: DynamicsModel, left: Array) -> tuple[str, float]:
+    """The free fall that the states ask for, as large as the model's or none, and what is left with it.
 
-    Efforts are linear in it, beside friction and an offset of each joint.
+    Infinity where gravity explains too little of the efforts, or the model's own explains them.
+    """
+    fall, effort = free_fall(states, model), states[3]
+    part = float(np.linalg.norm(fall) / max(np.linalg.norm(model.parameters.gravity), 1e-12))
+    if part < WEIGHTLESS:  # then rotors alone may explain nearly all
+        fall = np.zeros(3)
+        left = model.gravity(states[0]).var(axis=0) / np.maximum(effort.var(axis=0), 1e-300)
+    else:
+        fall = fall / part + 0.0  # no -0
+    rest = _left(states, model.with_parameters(gravity=tuple(fall.tolist())))
+    return ",".join(f"{each:.2f}" for each in fall), rest if left.max() > UNEXPLAINED else np.inf
+
+
+def free_fall(states: States, model: DynamicsModel) -> Array:
+    """The free fall [m/s^2] with which the model's bodies explain the states best: (3,).
+
+    Efforts are linear in it, beside a rotor, friction and an offset of each joint.
     """
     q, qd, qdd, effort = states
+    span = np.maximum(np.ptp(effort, axis=0), 1e-12)
     weightless = effort - model.with_parameters(gravity=(0.0, 0.0, 0.0)).inverse_dynamics(q, qd, qdd)
     each = [model.with_parameters(gravity=tuple(axis)).gravity(q) for axis in np.eye(3)]
-    rows = (
-        np.moveaxis(np.stack([*each, weightless]), 0, 2) / np.maximum(np.ptp(effort, axis=0), 1e-12)[:, None]
-    )
+    rows = np.moveaxis(np.stack([*each, weightless]), 0, 2) / span[:, None]
     for j, speed in enumerate(qd.T):
-        own = np.column_stack([speed, smooth_sign(speed, 0.01), np.ones_like(speed)])
+        own = np.column_stack([qdd[:, j], speed, smooth_sign(speed, 0.01), np.ones_like(speed)])
         rows[:, j] -= own @ np.linalg.lstsq(own, rows[:, j], rcond=None)[0]
     A = rows.reshape(-1, 4)
-    down = np.linalg.lstsq(A[:, :3], A[:, 3], rcond=None)[0]
-    size = np.linalg.norm(model.parameters.gravity) / max(float(np.linalg.norm(down)), 1e-12)
-    return tuple((size * down).tolist())
+    return np.asarray(np.linalg.lstsq(A[:, :3], A[:, 3], rcond=None)[0])
 
 
-def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, float]:
-    """The part of an effort's changes (N,) that its bodies, friction and an offset leave.
+def _explained(effort: Array, rigid: Array, qd: Array, qdd: Array) -> tuple[float, float, float]:
+    """The part of an effort's changes (N,) that its bodies, a rotor, friction and an offset leave.
 
-    Then the scale of the bodies' effort, and the part of the changes that it makes up; neither scale nor
-    friction is negative.
+    Then the scale of the bodies' effort, and the part of the changes that it makes up; none of scale, rotor
+    and friction is negative.
     """
     one = np.ones_like(effort)
-    columns = np.column_stack([rigid, qd, smooth_sign(qd, 0.01), one, -one])
+    columns = np.column_stack([rigid, qdd, qd, smooth_sign(qd, 0.01), one, -one])
     size = np.maximum(np.abs(columns).max(axis=0, initial=0.0), 1e-12)
     x, left = nnls(columns / size, effort)
     power = float(((effort - effort.mean()) ** 2).sum()) if len(effort) else 0.0

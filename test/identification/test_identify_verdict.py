@@ -145,6 +145,16 @@ def truth(motion, fall=(0.0, 0.0, -9.81)):
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
 
 
+@pytest.mark.parametrize("rotors", [(2.0, 1.0), (20.0, 8.0)])
+def test_rotors_of_which_the_urdf_says_nothing_are_no_mistake_of_the_recording(tmp_path, rotors):
+    """Of geared arms they are most of the inertia: a hundred times the second link's, here."""
+    motion = two_links.harmonics()
+    bag = two_links.bag(tmp_path / "bag", motion, truth(motion) + rotors * motion[2])
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert (code, codes(data)) == (0, set())
+    assert parameters["rotor_inertia"][1] == pytest.approx(rotors[1], rel=0.02)
+
+
 @pytest.mark.parametrize("joint", [0, 1])
 def test_one_joints_sign(tmp_path, joint):
     motion = two_links.harmonics()
