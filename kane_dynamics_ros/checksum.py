@@ -8,7 +8,7 @@ import ast
 import hashlib
 
 MARK = "CONTENT_SHA256 = "
-FORMAT = 2  # of generated modules; another number where the runtime asks for other facts or functions
+FORMAT = 3  # of generated modules; another number where the runtime asks for other facts or functions
 RECORD = "VERIFIED = "  # the line that `kane_dynamics verify --record` may rewrite
 
 

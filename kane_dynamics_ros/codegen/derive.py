@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kane_dynamics_ros.codegen.functions import RobotFunctions, build
+from kane_dynamics_ros.codegen.functions import Function, RobotFunctions, build
 from kane_dynamics_ros.codegen.graph import OperationCount
+from kane_dynamics_ros.codegen.parts import LARGE
 from kane_dynamics_ros.codegen.passes import Listing, hoisted, list_statements
 from kane_dynamics_ros.description import physics_hash
 from kane_dynamics_ros.description.model import Chain
@@ -45,6 +46,11 @@ class Derived:
     def operations(self) -> dict[str, OperationCount]:
         """Operations of each function, loops over other functions' results included."""
         return dict(self._operations)
+
+    def side_by_side(self, function: Function) -> bool:
+        """Whether its form for many states computes some at once: it takes the compiler as long again."""
+        wanted = function.nominal or function.name == "inverse_dynamics_with"
+        return wanted and not function.composed and len(self.listings[function.name].statements) < LARGE
 
     @property
     def _products(self) -> OperationCount:

@@ -179,6 +179,7 @@ class _Printer:
     """All of one function in C.
 
     ``listing``: its statements after its sines; None where it is composed of other functions.
+    ``laned``: whether some of many states are computed side by side.
     """
 
     prefix: str
@@ -187,6 +188,7 @@ class _Printer:
     listing: Listing | None
     sines: Sines | None
     precision: Precision
+    laned: bool
 
     def texts(self) -> list[str]:
         """The body, the public form for one state and that for many."""
@@ -204,8 +206,8 @@ class _Printer:
             several = function.name == "regressor" and 2 * size <= ROOM
             one_by_one = "long_states_one_by_one" if several else "states_one_by_one"
             values = {"at_state": self._shifted("k"), "size": size, "room": min(ROOM // size, 8) * size}
-            batch = self._in_lanes(size) if self.laned else self.filled(one_by_one, **values)
-            texts.append(f"#ifndef KD_WITHOUT_BATCHES\n{batch}#endif\n")
+            batch = f"#ifndef KD_WITHOUT_BATCHES\n{self._in_lanes(size)}#endif\n" if self.laned else ""
+            texts.append(batch or self.filled(one_by_one, **values))
         return texts
 
     def filled(self, template: str, **values: object) -> str:
@@ -227,13 +229,6 @@ class _Printer:
             batch_head=declaration(self.prefix, function, batch=True),
             **values,
         )
-
-    @property
-    def laned(self) -> bool:
-        """Whether batches are worth a vectorised form: it takes the compiler as long again."""
-        wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
-        short = self.listing is not None and len(self.listing.statements) < LARGE
-        return self.precision.batches and wanted and short
 
     @property
     def arrays(self) -> list[str]:
@@ -318,8 +313,8 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
     """The text of every function, after the passes of sines that they share.
 
     With ``-DKD_WITHOUT_inverse_dynamics`` a compiler leaves that function out, likewise for the others and
-    ``parameters``, with ``-DKD_WITHOUT_BATCHES`` all forms for many states, and with ``-DKD_WITHOUT_STATES``
-    those for one that these do not call: so the file can be compiled in several units.
+    ``parameters``. Of functions that compute states side by side, ``-DKD_WITHOUT_BATCHES`` leaves out the
+    form for many states, ``-DKD_WITHOUT_STATES`` that for one: so the file can be compiled in several units.
     """
     passes: dict[tuple[object, ...], Sines] = {}
     in_lanes = set()  # the passes of functions that compute states side by side
@@ -334,7 +329,8 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
                 angles = sorted((k, text.names[i]) for k, i in zip(cut.place, cut.angles, strict=True))
                 key = (*angles, text.statements())  # of functions on different graphs, too
                 sines = passes.setdefault(key, Sines(len(passes), cut, precision))
-        printer = _Printer(name, derived.equations, function, listing, sines, precision)
+        laned = precision.batches and derived.side_by_side(function)
+        printer = _Printer(name, derived.equations, function, listing, sines, precision, laned)
         if sines and printer.laned:
             in_lanes.add(sines.k)
         texts += [f"#ifndef KD_WITHOUT_{function.name}", "\n".join(printer.texts()) + "#endif\n"]

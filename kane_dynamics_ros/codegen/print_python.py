@@ -165,6 +165,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
                 "operations": counts[f.name].total,
                 "calls": counts[f.name].calls,
                 "needs": f.needs,
+                "side_by_side": derived.side_by_side(f),
             }
             for f in equations.functions
         },

@@ -3256,13 +3256,11 @@ void manipulator_5dof_bias_with(const double *prepared, const double *q, const d
     kd_bias_with(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_bias_with_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_bias_with(prepared, q + k * 5, qd + k * 5, out + k * 5);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_gravity_with
@@ -3345,13 +3343,11 @@ void manipulator_5dof_gravity_with(const double *prepared, const double *q, doub
     kd_gravity_with(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_gravity_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_gravity_with(prepared, q + k * 5, out + k * 5);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_mass_matrix_with
@@ -3544,13 +3540,11 @@ void manipulator_5dof_mass_matrix_with(const double *prepared, const double *q, 
     kd_mass_matrix_with(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_mass_matrix_with(prepared, q + k * 5, out + k * 25);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_mass_matrix_with
@@ -3560,7 +3554,6 @@ int manipulator_5dof_inverse_mass_matrix_with(const double *prepared, const doub
     return kd_invert(out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     int joint = 0;
@@ -3568,7 +3561,6 @@ int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, cons
         joint = manipulator_5dof_inverse_mass_matrix_with(prepared, q + k * 5, out + k * 25);
     return joint;
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics_with
@@ -4061,7 +4053,6 @@ int manipulator_5dof_forward_dynamics_with(const double *prepared, const double 
     return kd_singular(checks, 5, 1);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
     int joint = 0;
@@ -4069,7 +4060,6 @@ int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const d
         joint = manipulator_5dof_forward_dynamics_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 5);
     return joint;
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_dynamics_derivatives_with
@@ -5164,13 +5154,11 @@ void manipulator_5dof_inverse_dynamics_derivatives_with(const double *prepared, 
     kd_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_inverse_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 50);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics_derivatives_with
@@ -5195,7 +5183,6 @@ int manipulator_5dof_forward_dynamics_derivatives_with(const double *prepared, c
     return 0;
 }
 
-#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
     int joint = 0;
@@ -5203,7 +5190,6 @@ int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepa
         joint = manipulator_5dof_forward_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 75);
     return joint;
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_coriolis
@@ -5707,13 +5693,11 @@ void manipulator_5dof_coriolis(const double *prepared, const double *q, const do
     kd_coriolis(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_coriolis_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_coriolis(prepared, q + k * 5, qd + k * 5, out + k * 25);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_regressor
@@ -6495,7 +6479,6 @@ void manipulator_5dof_regressor(const double *prepared, const double *q, const d
     kd_regressor(prepared, q, qd, qdd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     const int far = count > KD_FAR / 250;
@@ -6511,7 +6494,6 @@ void manipulator_5dof_regressor_batch(const double *prepared, const double *q, c
         next[i] = rows[i];
     KD_ARRIVED;
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_reaction_wrenches
@@ -6898,13 +6880,11 @@ void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q,
     kd_reaction_wrenches(prepared, q, qd, qdd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_reaction_wrenches_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_reaction_wrenches(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 30);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_energy
@@ -7156,13 +7136,11 @@ void manipulator_5dof_energy(const double *prepared, const double *q, const doub
     kd_energy(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_energy_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_energy(prepared, q + k * 5, qd + k * 5, out + k * 2);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_pose
@@ -7252,13 +7230,11 @@ void manipulator_5dof_tip_pose(const double *prepared, const double *q, double *
     kd_tip_pose(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_pose_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_pose(prepared, q + k * 5, out + k * 16);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_jacobian
@@ -7350,13 +7326,11 @@ void manipulator_5dof_tip_jacobian(const double *prepared, const double *q, doub
     kd_tip_jacobian(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_jacobian_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_jacobian(prepared, q + k * 5, out + k * 30);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_velocity
@@ -7455,13 +7429,11 @@ void manipulator_5dof_tip_velocity(const double *prepared, const double *q, cons
     kd_tip_velocity(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_velocity(prepared, q + k * 5, qd + k * 5, out + k * 6);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass
@@ -7582,13 +7554,11 @@ void manipulator_5dof_center_of_mass(const double *prepared, const double *q, do
     kd_center_of_mass(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass(prepared, q + k * 5, out + k * 3);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass_jacobian
@@ -7778,13 +7748,11 @@ void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const doub
     kd_center_of_mass_jacobian(prepared, q, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_jacobian_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_jacobian(prepared, q + k * 5, out + k * 15);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass_velocity
@@ -7987,13 +7955,11 @@ void manipulator_5dof_center_of_mass_velocity(const double *prepared, const doub
     kd_center_of_mass_velocity(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_velocity(prepared, q + k * 5, qd + k * 5, out + k * 3);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort
@@ -8055,13 +8021,11 @@ void manipulator_5dof_external_effort(const double *prepared, const double *q, c
     kd_external_effort(prepared, q, wrench, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_derivatives
@@ -8172,13 +8136,11 @@ void manipulator_5dof_external_effort_derivatives(const double *prepared, const 
     kd_external_effort_derivatives(prepared, q, wrench, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_external_wrenches
@@ -8277,13 +8239,11 @@ void manipulator_5dof_external_wrenches(const double *prepared, const double *q,
     kd_external_wrenches(prepared, q, wrench, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_wrenches_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_wrenches(prepared, q + k * 5, wrench + k * 6, out + k * 30);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_in_root
@@ -8380,13 +8340,11 @@ void manipulator_5dof_external_effort_in_root(const double *prepared, const doub
     kd_external_effort_in_root(prepared, q, wrench, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_in_root_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_in_root_derivatives
@@ -8541,13 +8499,11 @@ void manipulator_5dof_external_effort_in_root_derivatives(const double *prepared
     kd_external_effort_in_root_derivatives(prepared, q, wrench, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_momentum
@@ -8816,13 +8772,11 @@ void manipulator_5dof_momentum(const double *prepared, const double *q, const do
     kd_momentum(prepared, q, qd, s, c, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_momentum_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_momentum(prepared, q + k * 5, qd + k * 5, out + k * 10);
 }
-#endif
 #endif
 
 #ifndef KD_WITHOUT_friction
@@ -8865,11 +8819,9 @@ void manipulator_5dof_friction(const double *prepared, const double *qd, double 
     kd_friction(prepared, qd, out);
 }
 
-#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_friction_batch(const double *prepared, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_friction(prepared, qd + k * 5, out + k * 5);
 }
-#endif
 #endif

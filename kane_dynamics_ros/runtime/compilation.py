@@ -30,11 +30,11 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -74,6 +74,13 @@ class CompileError(KaneDynamicsError):
     """
 
 
+class Unit(NamedTuple):
+    """The functions that a library has: their forms for one state, and those for many."""
+
+    one: tuple[str, ...]
+    many: tuple[str, ...]
+
+
 class BuildInterruptedError(KaneDynamicsError):
     """A signal ended the process's wait for the compiler."""
 
@@ -105,67 +112,68 @@ class Wanted:
 # What is wanted: the extension of a generated module, or a C file of this package for ctypes.
 
 
-def extension(source: Path, c_sha256: str, functions: Mapping[str, bool]) -> tuple[Path, ModuleType]:
+def extension(source: Path, c_sha256: str, functions: Collection[str], unit: Unit) -> tuple[Path, ModuleType]:
     """The extension for NAME.c, imported, and where it is; compiled where it is absent.
 
     Args:
         source: NAME.c, with NAME.h beside it.
         c_sha256: the hash of both texts, as NAME.py states it.
-        functions: all, and which of them are compiled into it, as ``wrappers.h`` tells; the batch forms too
-            where that is every one.
+        functions: all that it declares.
+        unit: those that are compiled.
 
     Raises:
         CompileError: it cannot be compiled, or what was compiled cannot be imported.
     """
-    without = () if all(functions.values()) else ("BATCHES",)
-    texts, arguments = _with_wrappers(source, c_sha256, functions, BINDING, without)
-    arguments.append(f"-DKD_INIT=PyInit_{source.stem}")
+    texts, arguments = _with_wrappers(source, c_sha256, functions, unit, BINDING)
+    arguments += [f"-DKD_INIT=PyInit_{source.stem}", source.name]
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
     wanted = Wanted(source, texts, arguments, includes, str(sysconfig.get_config_var("EXT_SUFFIX")))
     return _obtain(wanted, lambda path: _import(source.stem, path))
 
 
-def unit(source: Path, c_sha256: str, functions: Mapping[str, bool], without: Sequence[str]) -> ctypes.CDLL:
+def library(
+    source: Path, c_sha256: str, functions: Collection[str], unit: Unit, elsewhere: Collection[str]
+) -> ctypes.CDLL:
     """The library of some functions of NAME.c, ``run_NAME`` and ``batch_NAME``, as ``extension`` calls them.
 
-    Arguments as there; ``without``: "STATES" or "BATCHES", the forms that are left out. Raises
-    ``CompileError``.
+    Arguments as there; ``elsewhere``: functions of other libraries that these call, by the pointer
+    ``NAME_gravity_elsewhere``, which is null at first. Raises ``CompileError``.
     """
-    texts, arguments = _with_wrappers(source, c_sha256, functions, UNIT, (*without, "parameters"))
+    texts, arguments = _with_wrappers(source, c_sha256, functions, unit, UNIT)
+    pointers = [f"-D{source.stem}_{each}=(*{source.stem}_{each}_elsewhere)" for each in elsewhere]
+    arguments += ["-DKD_WITHOUT_parameters", f'-DKD_SOURCE="{source.name}"', *pointers]
     return _obtain(Wanted(source, texts, arguments), lambda path: ctypes.CDLL(str(path)))[1]
 
 
 def _with_wrappers(
-    source: Path, c_sha256: str, functions: Mapping[str, bool], ours: Path, without: Sequence[str]
+    source: Path, c_sha256: str, functions: Collection[str], unit: Unit, ours: Path
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files to compile and the compiler's arguments for NAME.c with ``ours``, which calls it."""
-    name, own = source.stem, f"kd-{ours.name}"  # a hyphen, which no NAME has
+    stem, own = source.stem, f"kd-{ours.name}"  # a hyphen, which no NAME has
     arguments = [
-        f"-DKD(function)={name}_##function",
-        f"-DKD_SIZE(size)={name.upper()}_##size",
-        f'-DKD_TITLE="{name}"',
-        f'-DKD_HEADER="{name}.h"',
-        *(f"-DKD_HERE_{function}={int(here)}" for function, here in functions.items()),
-        *(f"-DKD_WITHOUT_{function}" for function, here in functions.items() if not here),
-        *(f"-DKD_WITHOUT_{form}" for form in without),
-        *(own, source.name),
+        f"-DKD(function)={stem}_##function",
+        f"-DKD_SIZE(size)={stem.upper()}_##size",
+        f'-DKD_TITLE="{stem}"',
+        f'-DKD_HEADER="{stem}.h"',
+        *(f"-DKD_RUNS_{name}={int(name in unit.one)}" for name in functions),
+        *(f"-DKD_BATCHES_{name}={int(name in unit.many)}" for name in functions),
+        *(f"-DKD_WITHOUT_{name}" for name in functions if name not in unit.one + unit.many),
+        *(["-DKD_WITHOUT_STATES"] if set(unit.many) - set(unit.one) else []),
+        *(["-DKD_WITHOUT_BATCHES"] if set(unit.one) - set(unit.many) else []),
+        own,
     ]
     texts = {own: ours.read_bytes(), **{path.name: path.read_bytes() for path in HEADERS}}
     texts |= _generated_texts(source, c_sha256)
-    texts[source.name] = _with_functions(texts[source.name], functions)
-    return texts, arguments
-
-
-def _with_functions(text: bytes, functions: Mapping[str, bool]) -> bytes:
-    """NAME.c with the sections of these functions alone: those of long arms take long to skip."""
-    start = rf"(?m)^#ifndef KD_WITHOUT_({'|'.join(functions)})$"
-    head, *sections = re.split(start.encode(), text)
+    # The sections of these functions alone: those of long arms take long to skip.
+    start = rf"(?m)^#ifndef KD_WITHOUT_({'|'.join(functions)})$".encode()
+    head, *sections = re.split(start, texts[source.name])
     kept = (
         b"#ifndef KD_WITHOUT_%b%b" % (name, section)
         for name, section in zip(sections[::2], sections[1::2], strict=True)
-        if functions[name.decode()]
+        if name.decode() in unit.one + unit.many
     )
-    return b"".join((head, *kept))
+    texts[source.name] = b"".join((head, *kept))
+    return texts, arguments
 
 
 def surrounded_library(source: Path, c_sha256: str, name: str, text: str) -> Path:

@@ -51,9 +51,9 @@ static const char *const names_q_wrench[] = {"q", "wrench"};
 #define KD_OTHER_defaults(name) name##_with
 
 /* The wrappers of a function, or NULL until its library is loaded. */
-#define KD_RUN_(name) KD_PICK(KD_HERE_##name, run_##name, NULL)
+#define KD_RUN_(name) KD_PICK(KD_RUNS_##name, run_##name, NULL)
 #define KD_RUN(name) KD_RUN_(name)
-#define KD_BATCH_(name) KD_PICK(KD_BATCHES, KD_PICK(KD_HERE_##name, batch_##name, NULL), NULL)
+#define KD_BATCH_(name) KD_PICK(KD_BATCHES_##name, batch_##name, NULL)
 #define KD_BATCH(name) KD_BATCH_(name)
 #define KD_TEXT_(name) #name
 #define KD_TEXT(name) KD_TEXT_(name)

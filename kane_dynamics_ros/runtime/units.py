@@ -1,9 +1,10 @@
 """NAME.c in units: what a controller calls is compiled first, the rest when it is called.
 
 Of what a compiler spends on an arm, a tenth goes into the functions that make its first torques. They are in
-the extension that Python imports, each in its form for one state. Everything else is compiled into libraries
-of its own, whose addresses the extension asks for: their forms for many states, and the other functions. The
-form of a long function for many states takes the compiler as long again: it is a library of its own.
+the extension that Python imports. Everything else is compiled into libraries of its own, whose addresses the
+extension asks for: the other functions, and the first ones' forms that compute many states side by side. Such
+a form takes the compiler as long again: that of a long function is a library of its own. Nothing is compiled
+twice: another library's function is called by a pointer, which takes as long as a call within a library.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from kane_dynamics_ros.runtime import compilation
+from kane_dynamics_ros.runtime.compilation import Unit
 from kane_dynamics_ros.runtime.model import GeneratedModule
 
 FIRST = ("inverse_dynamics", "bias", "gravity", "mass_matrix", "friction")
@@ -28,72 +30,66 @@ MOST = 1_200  # operations of a unit, where no function alone has more
 
 
 class Units:
-    """The libraries of a module. ``home``: of each function, the functions of its unit.
+    """The libraries of a module. ``first``: the extension; ``home``: the unit of each form that it has not.
 
-    A unit holds what its functions call, too.
+    ``home`` is by name and whether the form is that for many states.
     """
 
     def __init__(self, module: GeneratedModule) -> None:
         self.source, self.c_sha256 = module.path.with_suffix(".c"), module.facts["c_sha256"]
         self.facts: Mapping[str, Mapping[str, Any]] = module.facts["functions"]
-        whole = sum(self._operations(name) for name in self.facts) <= WHOLE
-        self.first = [name for name in self.facts if whole or name in FIRST]
-        # A long function that only calls its form with parameters lives with that.
-        works_in = {
-            name: f"{name}_with" if f"{name}_with" in facts["needs"] else name
-            for name, facts in self.facts.items()
-        }
-        self.home: dict[str, tuple[str, ...]] = {}
-        for group in self._packed([name for name, other in works_in.items() if name == other]):
-            unit = tuple(name for name, other in works_in.items() if other in group)
-            self.home |= dict.fromkeys(unit, unit)
-        self.library = cache(self._library)
-
-    def extension(self) -> tuple[Path, ModuleType]:
-        """The extension with the first functions, and where it is. Raises ``CompileError``."""
-        return compilation.extension(self.source, self.c_sha256, self._chosen(self.first))
+        whole = sum(int(facts["operations"]) for facts in self.facts.values()) <= WHOLE
+        wide = {name for name, facts in self.facts.items() if facts["side_by_side"] and not whole}
+        called = self._called([name for name in self.facts if whole or name in FIRST])
+        first = tuple(name for name in self.facts if name in called)
+        self.first = Unit(first, tuple(name for name in first if name not in wide))
+        units = [Unit((), group) for group in self._packed([name for name in first if name in wide])]
+        others = [name for name in self.facts if name not in called]
+        for group in self._packed(sorted(others, key=lambda name: not self.facts[name]["needs"])):
+            apart = group[0] in wide and self._operations(group[0]) > MOST
+            units += [Unit(group, ()), Unit((), group)] if apart else [Unit(group, group)]
+        self.home = {(name, many): unit for unit in units for many in (False, True) for name in unit[many]}
+        self.extension, self.library = cache(self._extension), cache(self._library)
 
     def address(self, name: str) -> int:
         """The address of a function of NAME.c itself. Raises ``CompileError``."""
-        if name in self.first:
-            library = ctypes.CDLL(str(self.extension()[0]))
-        else:
-            library = self.library(self.home[name], self._without(name, many=False))
-        return _address(library, f"{self.source.stem}_{name}")
+        return _address(self._loaded(name, many=False), f"{self.source.stem}_{name}")
 
     def make_ready(self, names: Collection[str]) -> None:
         """Load the libraries of these functions, those that the module has. Raises ``CompileError``."""
-        for name in names:
-            for many in (False, True) if name in self.home else ():
+        for name, many in self.home:
+            if name in names:
                 self.form(name, many)
 
     def form(self, name: str, many: bool) -> int:
         """The address of a function's form for one state or for many. Raises ``CompileError``."""
-        library = self.library(self.home[name], self._without(name, many))
-        return _address(library, f"{'batch' if many else 'run'}_{name}")
+        return _address(self._loaded(name, many), f"{'batch' if many else 'run'}_{name}")
 
-    def _without(self, name: str, many: bool) -> tuple[str, ...]:
-        """The forms that the library with one of a function has not.
+    def _extension(self) -> tuple[Path, ModuleType]:
+        """The extension with the first functions, and where it is. Raises ``CompileError``."""
+        return compilation.extension(self.source, self.c_sha256, self.facts, self.first)
 
-        Long functions that take no parameters and call no others have their forms apart.
-        """
-        facts = self.facts[name]
-        apart = self._operations(name) > MOST and not facts["needs"] and "prepared" not in facts["arguments"]
-        return ("STATES" if many else "BATCHES",) if apart else ()
+    def _library(self, unit: Unit) -> ctypes.CDLL:
+        return compilation.library(self.source, self.c_sha256, self.facts, unit, self._elsewhere(unit))
 
-    def _library(self, functions: tuple[str, ...], without: tuple[str, ...]) -> ctypes.CDLL:
-        return compilation.unit(self.source, self.c_sha256, self._chosen(functions), without)
+    def _elsewhere(self, unit: Unit) -> list[str]:
+        """The functions of other libraries that those of a unit call."""
+        return sorted({need for name in unit.one for need in self.facts[name]["needs"]}.difference(unit.one))
 
-    def _chosen(self, functions: Collection[str]) -> dict[str, bool]:
-        """Of every function, whether it is among these or called by one of them."""
-        chosen: set[str] = set()
-        waiting = list(functions)
-        while waiting:
-            name = waiting.pop()
-            if name not in chosen:
-                chosen.add(name)
-                waiting += self.facts[name]["needs"]
-        return {name: name in chosen for name in self.facts}
+    def _loaded(self, name: str, many: bool) -> ctypes.CDLL:
+        """The library with a form, which knows where the functions are that the form calls."""
+        unit = self.home.get((name, many))
+        if unit is None:
+            return ctypes.CDLL(str(self.extension()[0]))
+        library = self.library(unit)
+        for need in self._called([name]).intersection(self._elsewhere(unit)):
+            pointer = ctypes.c_void_p.in_dll(library, f"{self.source.stem}_{need}_elsewhere")
+            pointer.value = self.address(need)
+        return library
+
+    def _called(self, functions: Collection[str]) -> set[str]:
+        """These functions and all that they call."""
+        return {each for name in functions for each in (name, *self._called(self.facts[name]["needs"]))}
 
     def _packed(self, names: Collection[str]) -> Iterator[tuple[str, ...]]:
         """The functions in order, as many together as MOST allows."""
@@ -107,7 +103,8 @@ class Units:
             yield tuple(group)
 
     def _operations(self, name: str) -> int:
-        return int(self.facts[name]["operations"])
+        """Those of a function's own text; what only calls others has a few loops."""
+        return 0 if self.facts[name]["needs"] else int(self.facts[name]["operations"])
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

@@ -1,16 +1,6 @@
 /* The generated functions behind two signatures for all: run_NAME for a state, batch_NAME for many. Included by
-   extension.c and by unit.c, each compiled with some of NAME.c's functions: -DKD_HERE_gravity=1 says that it is among
-   them, 0 that it is not; -DKD_WITHOUT_STATES that their forms for one state are not, -DKD_WITHOUT_BATCHES those for many. */
-#ifdef KD_WITHOUT_STATES
-#define KD_STATES 0
-#else
-#define KD_STATES 1
-#endif
-#ifdef KD_WITHOUT_BATCHES
-#define KD_BATCHES 0
-#else
-#define KD_BATCHES 1
-#endif
+   extension.c and by unit.c, each compiled with some of NAME.c's functions: -DKD_RUNS_gravity=1 says that its form for
+   one state is among them, 0 that it is not; -DKD_BATCHES_gravity the same of that for many. */
 #ifndef KD_LINKAGE
 #define KD_LINKAGE
 #endif
@@ -51,6 +41,6 @@
     }
 #define KD_NO_FORM(name, inputs, prep, singular)
 #define KD_WRAPPER(name, inputs, prep, singular, rank, d0, d1, d2)                                 \
-    KD_PICK(KD_STATES, KD_PICK(KD_HERE_##name, KD_RUN_FORM, KD_NO_FORM), KD_NO_FORM)(name, inputs, prep, singular) \
-    KD_PICK(KD_BATCHES, KD_PICK(KD_HERE_##name, KD_BATCH_FORM, KD_NO_FORM), KD_NO_FORM)(name, inputs, prep, singular)
+    KD_PICK(KD_RUNS_##name, KD_RUN_FORM, KD_NO_FORM)(name, inputs, prep, singular)                 \
+    KD_PICK(KD_BATCHES_##name, KD_BATCH_FORM, KD_NO_FORM)(name, inputs, prep, singular)
 KD_SIZE(FUNCTIONS)(KD_WRAPPER)

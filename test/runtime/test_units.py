@@ -33,19 +33,45 @@ def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -
 def test_of_a_seven_joint_arms_operations_a_tenth_is_compiled_before_its_first_torque() -> None:
     units = Units(read_module(generated("panda").module))
     operations = {name: facts["operations"] for name, facts in units.facts.items()}
-    assert units.first == list(FIRST)
-    assert sum(operations[name] for name in units.first) < 0.1 * sum(operations.values())
-    assert all(len(group) == 1 or sum(operations[n] for n in group) <= MOST for group in units.home.values())
-    assert set(units.home) == set(operations)
+    assert units.first.one == FIRST
+    assert sum(operations[name] for name in FIRST) < 0.1 * sum(operations.values())
+    own = {name: 0 if facts["needs"] else operations[name] for name, facts in units.facts.items()}
+    groups = {group for unit in units.home.values() for group in unit}
+    assert all(len(group) <= 1 or sum(own[name] for name in group) <= MOST for group in groups)
 
 
-def test_a_long_function_lives_in_one_unit_with_its_form_that_takes_parameters(tmp_path: Path) -> None:
-    derived = derive(random_chain(np.random.default_rng(15), 15, prismatic=0.0))
+@pytest.mark.parametrize("joints", [7, 15])  # 15: functions with default parameters call those that take them
+def test_each_form_of_a_function_is_in_one_library(tmp_path: Path, joints: int) -> None:
+    derived = derive(random_chain(np.random.default_rng(joints), joints, prismatic=0.0))
     units = Units(read_module(write_module(derived, "chain", tmp_path)[0]))
-    for name in ("bias", "mass_matrix", "forward_dynamics_derivatives"):
-        assert list(units.facts[name]["needs"]) == [f"{name}_with"]  # too long to be written twice
-        assert units.home[name] is units.home[f"{name}_with"]
-    assert set(units.home) == set(units.facts)
+    libraries = [units.first, *dict.fromkeys(units.home.values())]
+    for many in (False, True):
+        assert sorted(name for unit in libraries for name in unit[many]) == sorted(units.facts)
+    assert ("bias_with" in units.first.one) == (joints == 15)
+
+
+def test_functions_of_other_libraries_are_called_wherever_they_are(
+    compilations: Callable[[], int], cache: Path
+) -> None:
+    module = generated("panda").module
+    model, python = (load_model(module, backend=backend) for backend in ("c", "python"))
+    q = np.linspace(-1.0, 1.0, 7)
+    moon = {"gravity": (0.0, 0.0, -1.62)}
+    others = model.with_parameters(**moon), python.with_parameters(**moon)
+    found, expected = (each.forward_dynamics_derivatives(q, q, q) for each in others)
+    assert all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(found, expected, strict=True))
+    states = np.tile(q, (3, 1))
+    found, expected = (each.forward_dynamics_derivatives(states, states, states) for each in others)
+    assert all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(found, expected, strict=True))
+    before = compilations()
+    assert np.allclose(others[0].mass_matrix(q), others[1].mass_matrix(q), rtol=1e-9)
+    assert np.allclose(others[0].bias(q, q), others[1].bias(q, q), rtol=1e-9)
+    assert compilations() == before  # they are there already
+    for path in [path for path in cache.glob("*.so") if b"\0run_mass_matrix_with\0" in path.read_bytes()]:
+        path.unlink()
+    again = load_model(module, backend="c").with_parameters(**moon)
+    assert np.array_equal(again.inverse_mass_matrix(q), others[0].inverse_mass_matrix(q))
+    assert compilations() == before + 1
 
 
 def test_a_unit_holds_the_text_of_its_own_functions_only(
@@ -61,11 +87,15 @@ def test_a_unit_holds_the_text_of_its_own_functions_only(
     monkeypatch.setattr(compilation, "run_compiler", noted)
     units = Units(read_module(generated("panda").module))
     units.form("inverse_mass_matrix_with", many=False)
-    (text,) = (
-        text for name, text in wanted[0].texts.items() if name.startswith("panda") and name.endswith(".c")
+    text = next(
+        text
+        for each in wanted
+        for name, text in each.texts.items()
+        if "-DKD_RUNS_inverse_mass_matrix_with=1" in each.arguments and name.startswith("panda.c")
     )
     functions = {name for name in units.facts if f"KD_WITHOUT_{name}\n".encode() in text}
-    assert functions == {*units.home["inverse_mass_matrix_with"], "mass_matrix_with"}
+    assert functions == set(units.home["inverse_mass_matrix_with", False].one)
+    assert "mass_matrix_with" not in functions  # which it calls
 
 
 def test_a_function_is_compiled_when_it_is_called_first(compilations: Callable[[], int]) -> None:
@@ -102,9 +132,8 @@ def test_the_form_of_a_long_function_for_many_states_waits_until_it_is_called(
         assert all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(found, expected, strict=True))
         assert compilations() == before + (1 if count < 3 else 2)
     units = Units(read_module(module))
-    group = units.home["forward_dynamics_derivatives"]
-    one, many = units.library(group, ("BATCHES",)), units.library(group, ("STATES",))
-    for library, absent in ((one, "batch"), (many, "run")):
+    for many, absent in ((False, "batch"), (True, "run")):
+        library = units.library(units.home["forward_dynamics_derivatives", many])
         with pytest.raises(AttributeError):
             library[f"{absent}_forward_dynamics_derivatives"]
 
