@@ -17,7 +17,7 @@ from benchmark.arms import REPOSITORY
 from benchmark.line import Line, below, faster
 from benchmark.replay_speed import MINUTES, PRINT_PEAK, RATE, START, panda, write_joint_states
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification.regression import WINDOW, one_thread_each
+from kane_dynamics_ros.identification.regression import WINDOW
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
@@ -101,19 +101,18 @@ def least_squares(model: DynamicsModel, minutes: int) -> float:
     """
     _, q, qd, qdd, effort = motion(model, minutes)
     n, columns = len(model.joint_names), find_base_parameters(model.regressor, len(model.joint_names)).columns
-    with one_thread_each():
-        begin = time.process_time()
-        rows = np.zeros((len(q), n, len(columns) + 4 * n))
-        for first in range(0, len(q), WINDOW):
-            some = slice(first, first + WINDOW)
-            rows[some, :, : len(columns)] = model.regressor(q[some], qd[some], qdd[some])[..., columns]
-        for j in range(n):
-            own = slice(len(columns) + 4 * j, len(columns) + 4 * j + 4)
-            sign = np.tanh(qd[:, j] / model.parameters.coulomb_velocity)
-            rows[:, j, own] = np.column_stack([qdd[:, j], qd[:, j], sign, np.ones(len(qd))])
-        rows = rows.reshape(-1, rows.shape[-1])
-        found = np.linalg.lstsq(rows, effort.ravel(), rcond=None)[0]
-        seconds = time.process_time() - begin
+    begin = time.process_time()
+    rows = np.zeros((len(q), n, len(columns) + 4 * n))
+    for first in range(0, len(q), WINDOW):
+        some = slice(first, first + WINDOW)
+        rows[some, :, : len(columns)] = model.regressor(q[some], qd[some], qdd[some])[..., columns]
+    for j in range(n):
+        own = slice(len(columns) + 4 * j, len(columns) + 4 * j + 4)
+        sign = np.tanh(qd[:, j] / model.parameters.coulomb_velocity)
+        rows[:, j, own] = np.column_stack([qdd[:, j], qd[:, j], sign, np.ones(len(qd))])
+    rows = rows.reshape(-1, rows.shape[-1])
+    found = np.linalg.lstsq(rows, effort.ravel(), rcond=None)[0]
+    seconds = time.process_time() - begin
     if np.abs(rows @ found - effort.ravel()).max() > 1e-6 * np.abs(effort).max():
         raise RuntimeError("the plain fit does not explain the motion")
     return seconds

@@ -26,7 +26,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "rosbags": ("bags", "identify"),
     "scipy": ("bags", "identify", "elastic", "papers", "retime"),
     "sympy": ("generate", "papers"),
-    "threadpoolctl": ("identify",),
     "toppra": ("retime",),
     "tqdm": (),
     "trimesh": ("view", "identify"),

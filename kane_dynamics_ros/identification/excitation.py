@@ -30,7 +30,6 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, ChainJoint
 from kane_dynamics_ros.identification.link_boxes import box_corners
 from kane_dynamics_ros.identification.recordings import IdentificationError
-from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.runtime import BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
@@ -403,7 +402,6 @@ def objective(G: Array) -> tuple[float, Array]:
 # The search
 
 
-@one_thread_each()
 def excite(
     arm: Arm,
     period: float = 20.0,

@@ -34,7 +34,6 @@ from kane_dynamics_ros.identification.regression import (
     Products,
     Regression,
     Residuals,
-    one_thread_each,
 )
 from kane_dynamics_ros.replay.coupled import STANDS
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -110,7 +109,6 @@ class Identified:
     notes: tuple[str, ...]
 
 
-@one_thread_each()
 def identify(
     store: MotionStore,
     model: DynamicsModel,

@@ -17,7 +17,6 @@ cross-validating need.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -55,22 +54,6 @@ PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves noth
 FINER = 8  # samples for one at which terms with a sign are evaluated
 CONSTANT = 1e-4  # of its size, that an effort changes by which never changes
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
-
-
-@contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Let BLAS use one thread inside, where threadpoolctl is there to tell it.
-
-    Matrices of a hundred rows are done before a second thread wakes up; on a machine that is busy otherwise,
-    waiting for it took four times as long as the work.
-    """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
 
 
 # Columns

@@ -26,6 +26,7 @@ def run(name: str) -> int:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print("\n".join(help_lines(name)))
         return 0
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
     try:
         module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
     except ImportError as error:

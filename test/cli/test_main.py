@@ -1,9 +1,11 @@
 """The command's frame: exit codes, messages, and that a command is imported only when it is called."""
 
+import os
 import shlex
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +168,15 @@ def test_commands_on_bags_say_which_of_pips_packages_is_missing(package, words, 
     assert run.returncode == 2
     assert "Traceback" not in run.stderr
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor has one thread in any case")
+@pytest.mark.parametrize(("asked", "threads"), [({}, 1), ({"OMP_NUM_THREADS": "2"}, 2)])
+def test_blas_has_one_thread_unless_the_user_asks_for_more(asked, threads):
+    count = "import os, kane_dynamics_ros.cli.main, numpy; print(len(os.listdir('/proc/self/task')))"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    run = subprocess.run(
+        [sys.executable, "-c", count], env=environment | asked, capture_output=True, text=True, check=True
+    )
+    assert int(run.stdout) == threads
