@@ -298,7 +298,15 @@ def run(tests: str) -> str:
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         code = pytest.main(
-            ["-q", "-x", *WITHOUT, "-o", "addopts=", *(str(HERE / test) for test in tests.split())]
+            [
+                "-q",
+                "-x",
+                "--assert=plain",
+                *WITHOUT,
+                "-o",
+                "addopts=",
+                *(str(HERE / test) for test in tests.split()),
+            ]
         )
     collected = int(code) != 4 or " error in " not in said.getvalue()  # 4: or the file's constants are wrong
     return OUTCOMES.get(int(code) if collected else 2, said.getvalue())
