@@ -108,7 +108,7 @@ def likeliest(S: Array, left: Array, fit: Mask, joints: Sequence[str]) -> tuple[
             continue
         best, least, size = None, after[0].sum(), float(np.linalg.norm(angle))
         error = float(np.hypot(np.abs(angle - other).max() / 2, ROUGH * size))
-        shares = 1.0 - after / np.maximum(before, 1e-300)
+        shares = 1.0 - (after + 1e-300) / (before + 1e-300)  # 0 of a joint whose effort is not measured
         counts = (shares[0] > MOST) & (shares[1] > CONFIRMED) & (after[1].sum() < before[1].sum())
         at = int(np.argmax(np.where(counts, shares[1], 0.0)))
         angles = np.zeros(S.shape[-1])

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import linear_sum_assignment, nnls
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
@@ -28,7 +28,12 @@ from kane_dynamics_ros.text import named
 STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
 WEIGHTLESS = 0.1  # of the free fall: efforts that ask for less have no gravity in them
-UNDONE = 0.5  # of it that may be left where a sign is turned
+UNDONE = 0.5  # of it that may be left where a mistake is undone
+PLAINER = 0.8  # of what a simpler mistake leaves, that another may
+HARDLY = 0.05  # of a joint's effort: another order must explain that much more of it
+MISTAKES = ("gravity", "convention", "exchanged", "opposite")
+# signs of positions and of efforts, and quarter turns, with which a joint may be recorded
+WAYS = ((1, 1, 1), (1, 1, 2), (1, 1, -1), (-1, -1, 0), (-1, -1, 1), (-1, -1, 2), (-1, -1, -1), (-1, 1, 0))
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
 FITS = 0.1  # of what they leave then, that the fit leaves as recorded: with less they are not exchanged
 WORSE = 1.1  # times the URDF's residual
@@ -157,7 +162,7 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
 def _limits(result: Identified, store: MotionStore, model: DynamicsModel, told: set[str]) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it.
 
-    ``told``: the codes of doubts, with which a lag or another free fall has another number.
+    ``told``: the codes of doubts, with which a lag has another number, and zeros mean nothing.
     """
     certainty, (lag, share) = result.certainty, result.judged.lag
     rough = float((certainty.gain / np.abs(result.found.gain)).max())
@@ -185,7 +190,7 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, told: 
             f"limited by the model: residuals follow each other for {certainty.memory:.2g} s, longer than "
             "noise would"
         )
-    if (found := result.misplaced) is not None and "gravity" not in told:
+    if (found := result.misplaced) is not None and told.isdisjoint(MISTAKES):
         angles, gravity = np.degrees(found.angle), np.array(model.parameters.gravity)
         if found.joint is not None:
             what = f"the zero of {found.joint} were off: at 0 it stands at {angles[0]:+.1f} degrees"
@@ -343,24 +348,28 @@ States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, 
 
 
 def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Curves) -> list[Sentence]:
-    """Mounting, signs, exchanged joints and units of the recording that contradict the URDF."""
+    """Mounting, conventions, signs, order and units of the recording that contradict the URDF.
+
+    Of the first four, the one with which the URDF's bodies explain it best.
+    """
     states = _some_states(store)
-    effort = states[3]
     names = model.joint_names
     fits = _all_explained(states, model)
     left = np.array([fit[0] for fit in fits])
-    found = []
-    turned = np.array([fit[0] for fit in _all_explained((*states[:3], -effort), model)])
+    turned = np.array([fit[0] for fit in _all_explained((*states[:3], -states[3]), model)])
     wrong = (left > UNEXPLAINED) & (turned < UNDONE * left)
     opposite = [names[j] for j in np.flatnonzero(wrong)]
-    xyz, elsewhere = _asked_for(states, model, left)
-    pair, taken = _exchanged(states, model, left)
-    both = float(left[list(pair)].sum())
-    measured, identified = (each[curves.held][:, list(pair)] for each in (curves.measured, curves.identified))
+    order, rest = _in_order(states, model, left)
+    moved = [j for j, k in enumerate(order) if j != k]
+    both = float(left[moved].sum())
+    measured, identified = (each[curves.held][:, moved] for each in (curves.measured, curves.identified))
     fit = float(((measured - identified).var(axis=0) / np.maximum(measured.var(axis=0), 1e-300)).sum())
-    others = np.append(np.where(wrong, turned, left).sum(), left.sum() - taken)
-    if elsewhere < min(UNDONE * left.sum(), *others):
-        opposite = []
+    taken = left.sum() - rest
+    exchanged = taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0)
+    found, simplest = [], min(UNDONE * left.sum(), float(np.where(wrong, turned, left).sum()), rest)
+    xyz, elsewhere = _asked_for(states, model, left)
+    ways, otherwise = _other_ways(states, model, left)
+    if elsewhere < min(simplest, otherwise):
         found.append(
             Sentence(
                 "gravity",
@@ -370,14 +379,23 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Cur
                 f"{xyz}, or turn the joint that fixes it to the world",
             )
         )
-    elif taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0):
-        a, b = (names[k] for k in pair)
+    elif ways and otherwise < PLAINER * simplest:
+        found.append(
+            Sentence(
+                "convention",
+                f"joints seem to be recorded otherwise than the URDF counts them: {', '.join(ways)}; so it "
+                f"leaves {100 * otherwise / len(left):.3g} % of what efforts do instead of "
+                f"{100 * left.mean():.3g} %. Correct the recording, or the joints' <axis> and <origin>",
+            )
+        )
+    elif exchanged:
+        others = ", ".join(f"{names[k]} as {names[j]}" for j, k in enumerate(order) if j != k)
         found.append(
             Sentence(
                 "exchanged",
-                f"{a} and {b} look exchanged in the recording: of what their efforts do, the URDF leaves "
-                f"{50 * max(both - taken, 0.0):.3g} % with the one as the other, and {50 * both:.3g} % as "
-                "recorded; correct the names, or give --rename",
+                f"joints look exchanged in the recording: of what their efforts do, the URDF leaves "
+                f"{100 * max(both - taken, 0.0) / len(moved):.3g} % with {others}, and "
+                f"{100 * both / len(moved):.3g} % as recorded; correct the names, or give --rename",
             )
         )
     elif opposite:
@@ -388,9 +406,10 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Cur
                 f"--effort-scale {opposite[0]}=-1 turns a sign",
             )
         )
+    told = bool(found)
     scales = [scale for j, (_, scale, share) in enumerate(fits) if share > FELT and left[j] < UNEXPLAINED]
     ratio = float(np.median(scales)) if scales else 1.0
-    if not scaled and not opposite and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
+    if not scaled and not told and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
         found.append(
             Sentence(
                 "units",
@@ -477,13 +496,48 @@ def _explained(effort: Array, rigid: Array, qd: Array, qdd: Array) -> tuple[floa
     return float(left**2) / power, scale, scale**2 * float(((rigid - rigid.mean()) ** 2).sum()) / power
 
 
-def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple[int, ...], float]:
-    """The pair of joints, if any, whose exchange, of all values or of efforts alone, takes most; how much."""
-    found: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    for pair in combinations(range(len(left)), 2):
-        order = np.arange(len(left))
-        order[list(pair)] = pair[::-1]
-        q, qd, qdd, effort = (each[:, order] for each in states)
-        for other in ((q, qd, qdd, effort), (*states[:3], effort)):
-            found.append((pair, float(left.sum()) - _left(other, model)))
-    return max(found, key=lambda each: each[1])
+def _in_order(states: States, model: DynamicsModel, left: Array) -> tuple[list[int], float]:
+    """The order in which the URDF explains the joints best, and what it then leaves: see ``_explained``.
+
+    Two exchanged in all of their values, or efforts alone in any order: the place of each joint's.
+    """
+    (q, qd, qdd, effort), n = states, len(left)
+    rigid = model.inverse_dynamics(q, qd, qdd)
+    alone = np.array(
+        [[_explained(effort[:, k], rigid[:, j], qd[:, j], qdd[:, j])[0] for k in range(n)] for j in range(n)]
+    )
+    best = linear_sum_assignment(alone + HARDLY * (1.0 - np.eye(n)))[1].tolist()
+    found = [(float(alone[np.arange(n), best].sum()), best)]
+    for i, j in combinations(range(n), 2):
+        order = list(range(n))
+        order[i], order[j] = j, i
+        found.append((_left((q[:, order], qd[:, order], qdd[:, order], effort[:, order]), model), order))
+    rest, order = min(found)
+    return order, rest
+
+
+def _other_ways(states: States, model: DynamicsModel, left: Array) -> tuple[list[str], float]:
+    """Joints recorded the other way round, or from a zero that is quarter turns off, in words; what is left.
+
+    Efforts with the positions, or not. One joint after another, each the one that helps most.
+    """
+    found: dict[str, str] = {}
+    rest = float(left.sum())
+    while left.max() > UNEXPLAINED:
+        tries = []
+        for j, joint in enumerate(model.joints):
+            for sign, push, quarters in WAYS if joint.name not in found else ():
+                if quarters and joint.kind == "prismatic":
+                    continue
+                q, qd, qdd, effort = (each.copy() for each in states)
+                for column, factor in ((q, sign), (qd, sign), (qdd, sign), (effort, push)):
+                    column[:, j] *= factor
+                q[:, j] += quarters * np.pi / 2
+                words = ["as -q" if sign < 0 else "as q", f"{90 * quarters:+d} degrees"][: 1 + bool(quarters)]
+                words += ["with the efforts as they are"] * (sign < push)
+                tries.append((_left((q, qd, qdd, effort), model), joint.name, words, (q, qd, qdd, effort)))
+        if not tries or min(tries)[0] > rest - UNEXPLAINED:
+            break
+        rest, name, words, states = min(tries)
+        found[name] = " ".join(words)
+    return [f"{name} {words}" for name, words in found.items()], rest

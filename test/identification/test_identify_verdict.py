@@ -8,8 +8,9 @@ import pytest
 import two_links
 import yaml
 from generated_robots import URDFS, generated
+from planted_arm import JOINTS, planted, recorded, write
 from planted_arm import URDF as MANIPULATOR
-from planted_arm import planted, recorded, write
+from planted_arm import motion as planted_motion
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot
@@ -199,6 +200,45 @@ def test_exchanged_joints(tmp_path, all_values):
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
     assert code == 1
     assert "exchanged" in codes(data)
+
+
+@pytest.mark.parametrize(
+    ("joint", "sign", "push", "quarters", "told"),
+    [
+        (1, -1, -1, 0, "j2 as -q;"),
+        (1, -1, 1, 0, "j2 as -q with the efforts as they are;"),
+        (1, 1, 1, 1, "j2 as q -90 degrees;"),
+    ],
+    ids=["axis", "positions", "zero"],
+)
+def test_a_joint_that_is_counted_otherwise(joint, sign, push, quarters, told, tmp_path):
+    """The other way round, as about an axis that points the other way, and from another zero.
+
+    That of the first joint is another free fall.
+    """
+    motion, tau = [each.copy() for each in two_links.harmonics()], truth(two_links.harmonics())
+    for each in motion:
+        each[:, joint] *= sign
+    motion[0][:, joint] += quarters * np.pi / 2
+    tau[:, joint] *= push
+    bag = two_links.bag(tmp_path / "bag", tuple(motion), tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    [sentence] = [each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "convention"]
+    assert told in sentence
+    assert not codes(data) & {"gravity", "exchanged", "opposite", "units"}
+
+
+def test_efforts_in_another_order_are_told_with_all_places(tmp_path):
+    """Each joint's effort under the next one's name, as where a first column is not an effort."""
+    truth = planted(1)
+    q, qd, qdd = planted_motion(60.0, 250.0, 1)
+    bag = write(tmp_path / "bag", q, None, np.roll(truth.effort(q, qd, qdd), 1, axis=1), 250.0)
+    code, data, _ = identified(tmp_path, MANIPULATOR, bag)
+    assert code == 1
+    [sentence] = [each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "exchanged"]
+    for joint, other in zip(JOINTS, (*JOINTS[1:], JOINTS[0]), strict=True):
+        assert f"{other} as {joint}" in sentence
 
 
 @pytest.mark.parametrize("exchanged", [True, False])
