@@ -24,14 +24,30 @@ def start():
     return steady_turn(PUMP, 3).motions[0]
 
 
+@pytest.fixture(scope="module")
+def one_way(start):
+    """The steel lever under the rigid motion's liaison forces."""
+    return coupled.lever_under_liaison_forces(PUMP, STEEL, start, TURN, SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def both_ways(start):
+    """The pump with the steel lever in it."""
+    return coupled.coupled_run(PUMP, STEEL, start, TURN, SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def rigid(start):
+    """The pump with the steel lever, which does not bend: its stiffness does not matter."""
+    return coupled.coupled_run(PUMP, STEEL, start, TURN, SAMPLES, modes=0)
+
+
 def of_stiffness(factor):
     return replace(STEEL, material=Material(factor * 2.1e11, factor * 8.1e10, 7850.0))
 
 
-def moved(start, lever):
-    rigid = coupled.coupled_run(PUMP, lever, start, TURN, SAMPLES, modes=0)
-    both = coupled.coupled_run(PUMP, lever, start, TURN, SAMPLES)
-    return np.abs(both.slide - rigid.slide).max() / np.ptp(rigid.slide)
+def moved(run, rigid):
+    return np.abs(run.slide - rigid.slide).max() / np.ptp(rigid.slide)
 
 
 def test_modes_of_the_lever_are_those_of_a_pinned_beam():
@@ -48,27 +64,25 @@ def test_modes_of_the_lever_are_those_of_a_pinned_beam():
     np.testing.assert_allclose(np.diag(shape.shortening), wave**2 / (2 * m), rtol=1e-3)
 
 
-def test_one_way_and_coupled_give_the_same_deflection(start):
+def test_one_way_and_coupled_give_the_same_deflection(one_way, both_ways):
     """Finite elements stepped by generalized-alpha, and modes by Runge-Kutta: no integrator in common."""
-    one = coupled.lever_under_liaison_forces(PUMP, STEEL, start, TURN, SAMPLES)
-    both = coupled.coupled_run(PUMP, STEEL, start, TURN, SAMPLES)
-    size = np.abs(both.deflection).max()
+    size = np.abs(both_ways.deflection).max()
     assert 1e-4 < size < 1e-3
-    assert np.abs(one.deflection - both.deflection).max() < 0.05 * size
+    assert np.abs(one_way.deflection - both_ways.deflection).max() < 0.05 * size
 
 
-def test_stretch_at_the_end_is_the_liaison_force_over_the_axial_stiffness(start):
+def test_stretch_at_the_end_is_the_liaison_force_over_the_axial_stiffness(one_way):
     """Hooke's law with the end load alone holds up to the lever's own weight and inertia, 0.3 kg of 6 kg."""
-    one = coupled.lever_under_liaison_forces(PUMP, STEEL, start, TURN, SAMPLES)
     rates = beam_rates(STEEL.material, STEEL.section)
-    hooke = np.hypot(one.liaison[:, 0], one.liaison[:, 1]).max() * PUMP.l2 / (2.1e11 * 0.004 * 0.02)
+    hooke = np.hypot(one_way.liaison[:, 0], one_way.liaison[:, 1]).max() * PUMP.l2 / (2.1e11 * 0.004 * 0.02)
     assert rates.m == pytest.approx(7850 * 0.004 * 0.02)
-    assert np.abs(one.shortening[LAST_HALF]).max() == pytest.approx(hooke, rel=0.15)
+    assert np.abs(one_way.shortening[LAST_HALF]).max() == pytest.approx(hooke, rel=0.15)
 
 
-def test_steel_lever_hardly_disturbs_the_rigid_motion_and_the_less_the_stiffer(start):
+def test_steel_lever_hardly_disturbs_the_rigid_motion_and_the_less_the_stiffer(start, rigid, both_ways):
     """The paper's hypothesis, which a lever a thousand times softer strains."""
-    steel, stiffer, soft = (moved(start, of_stiffness(factor)) for factor in (1, 10, 1e-3))
+    others = [coupled.coupled_run(PUMP, of_stiffness(each), start, TURN, SAMPLES) for each in (10, 1e-3)]
+    steel, stiffer, soft = (moved(run, rigid) for run in (both_ways, *others))
     assert steel < 1e-4
     assert stiffer < steel / 4
     assert soft > 1e-3  # ten times the bound that steel keeps
