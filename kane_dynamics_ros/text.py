@@ -1,5 +1,6 @@
 """How this package writes what it tells: lists of names, columns for a terminal, results as JSON."""
 
+import difflib
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,6 +34,12 @@ def counted(number: float, noun: str) -> str:
     """``1 point``, ``2 points``; a float to six digits: ``0.5 points``."""
     shown = f"{number:g}" if isinstance(number, float) else number
     return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"
+
+
+def did_you_mean(found: str, known: Sequence[str]) -> str:
+    """A question that names the nearest of ``known``, with a space after it; empty where none is near."""
+    near = difflib.get_close_matches(found, known[:1000], n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] | None = None) -> list[str]:

@@ -19,10 +19,12 @@ import yaml
 
 from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.text import did_you_mean
 from kane_dynamics_ros.yaml_text import load_yaml
 
 SECONDS = range(-(2**31), 2**31)  # what builtin_interfaces/Time and Duration can carry, which a message does
 RESTS = range(2**32)  # [ns]
+SLIPS = {"joints": "joint_names", "time": "time_from_start", "nsecs": "nanosec"}  # nearer to other keys
 WIDTH = 1000  # characters: a list of numbers on one line
 
 
@@ -41,7 +43,8 @@ def read_trajectory(path: Path) -> TrajectoryRequest:
         2000000000
     """
     try:
-        content = load_yaml(path.read_text(encoding="utf-8"))  # JSON is YAML too
+        text = path.read_text(encoding="utf-8").rstrip().removesuffix("\n---")  # ros2 topic echo ends so
+        content = load_yaml(text)  # JSON is YAML too
     except OSError as error:
         what = f"cannot be read: {error.strerror}; give the path of a trajectory file"
         raise TrajectoryFileError(f"{path}: {what}", path=path) from None
@@ -80,6 +83,8 @@ def _time(nanoseconds: int) -> dict[str, int]:
 
 def _described(value: Any) -> str:
     """A value in a few words: lists may hold each other a billion times, an integer thousands of digits."""
+    if value is None:
+        return "nothing"
     short = reprlib.Repr()
     short.maxlevel = 2
     try:
@@ -93,10 +98,10 @@ class _UnexpectedError(Exception):
 
 
 def _request(content: Any) -> TrajectoryRequest:
-    message = _of_type(content, dict, "the file")
-    names = _of_type(message.get("joint_names"), list, "joint_names")
-    header = _of_type(message.get("header", {}), dict, "header")
-    points = _of_type(message.get("points"), list, "points")
+    message = _mapping(content, "the file", "header", "joint_names", "points")
+    names = _list(message.get("joint_names"), "joint_names")
+    header = _mapping(message.get("header", {}), "header", "stamp", "frame_id")
+    points = _list(message.get("points"), "points")
     return TrajectoryRequest(
         tuple(_name(name) for name in names),
         tuple(_point(point, f"points[{i}]") for i, point in enumerate(points)),
@@ -105,14 +110,14 @@ def _request(content: Any) -> TrajectoryRequest:
 
 
 def _point(content: Any, where: str) -> RequestPoint:
-    point = _of_type(content, dict, where)
+    point = _mapping(content, where, *FIELDS, "time_from_start")
     values = [_numbers(point.get(field, []), f"{where}.{field}") for field in FIELDS]
     return RequestPoint(_nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values)
 
 
 def _name(content: Any) -> str:
     if isinstance(content, (list, dict)):
-        raise _UnexpectedError("joint_names", type(content).__name__, "names")
+        raise _UnexpectedError("joint_names", _described(content), "names")
     return content if isinstance(content, str) else _described(content)  # 1 and yes are names too
 
 
@@ -121,7 +126,9 @@ def _nanoseconds(content: Any, where: str) -> int:
         if not SECONDS[0] <= content <= SECONDS[-1]:
             raise _UnexpectedError(where, _described(content), f"seconds from {SECONDS[0]} to {SECONDS[-1]}")
         return round(content * SECOND_NS)
-    time = _of_type(content, dict, where)
+    if content is None:
+        raise _UnexpectedError(where, "nothing", "seconds, or integers sec and nanosec")
+    time = _mapping(content, where, "sec", "nanosec")
     seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
     if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
         raise _UnexpectedError(where, _described(time), "integers sec and nanosec")
@@ -129,7 +136,7 @@ def _nanoseconds(content: Any, where: str) -> int:
 
 
 def _numbers(content: Any, where: str) -> Sequence[float]:
-    values = _of_type(content, list, where)
+    values = _list(content, where)
     for value in values:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise _UnexpectedError(where, _described(value), "numbers")
@@ -139,7 +146,19 @@ def _numbers(content: Any, where: str) -> Sequence[float]:
         raise _UnexpectedError(where, "an integer of hundreds of digits", "numbers of a double") from None
 
 
-def _of_type(content: Any, kind: type, where: str) -> Any:
-    if not isinstance(content, kind):
-        raise _UnexpectedError(where, type(content).__name__, "a mapping" if kind is dict else "a list")
+def _list(content: Any, where: str) -> list[Any]:
+    if not isinstance(content, list):
+        raise _UnexpectedError(where, _described(content), "a list")
+    return content
+
+
+def _mapping(content: Any, where: str, *keys: str) -> dict[str, Any]:
+    """The content, if it has no other keys: what is misspelt would be missing without a word."""
+    allowed = ", ".join(keys)
+    if not isinstance(content, dict):
+        raise _UnexpectedError(where, _described(content), f"a mapping with {allowed}")
+    for key in content:
+        if key not in keys:
+            hint = did_you_mean(SLIPS.get(key, str(key)), keys).rstrip()
+            raise _UnexpectedError(where, f"the key {_described(key)}", f"{allowed}{hint and '; ' + hint}")
     return content

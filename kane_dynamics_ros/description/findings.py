@@ -1,12 +1,11 @@
 """What is wrong with a URDF, or deserves a warning: the table of codes, findings, and the refusal."""
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import did_you_mean, listed
 
 Severity = Literal["info", "warning", "error"]
 
@@ -178,12 +177,6 @@ def unknown_name(place: Place, kind: str, found: str, known: Iterable[str]) -> D
     names = list(known)
     remedy = f"{did_you_mean(found, names)}its {kind}s are {listed(names, most=40)}"
     return refusal("KD601", place, f"there is no {kind} {found!r}", remedy)
-
-
-def did_you_mean(found: str, known: Sequence[str]) -> str:
-    """A question that names the nearest of ``known``; empty where none is near."""
-    near = difflib.get_close_matches(found, known[:1000], n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
 
 
 @dataclass

@@ -12,19 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from kane_dynamics_ros.description import xacro_process
-from kane_dynamics_ros.description.findings import (
-    DescriptionError,
-    Notes,
-    Place,
-    did_you_mean,
-    refusal,
-    too_large,
-)
+from kane_dynamics_ros.description.findings import DescriptionError, Notes, Place, refusal, too_large
 from kane_dynamics_ros.description.model import Robot
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.description.xacro_process import searched
 from kane_dynamics_ros.description.xml_tree import MAX_BYTES, parse_xml
-from kane_dynamics_ros.text import listed, named, shortened
+from kane_dynamics_ros.text import did_you_mean, listed, named, shortened
 
 XACRO_SECONDS = 20.0  # [s]
 MOST_MEMORY = 1_000_000_000  # [bytes]

@@ -6,8 +6,10 @@ is said in one line. So nothing that takes long is imported here, or by the pack
 
 import importlib
 import os
+import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,12 +22,16 @@ PARAMETERS = {  # the file that declares each node's, in the package
 
 
 def run(name: str) -> int:
-    """The process of the node in the module of that name; its exit code, 2 where a package is missing."""
+    """The process of the node in the module of that name; its exit code, 2 where it cannot start."""
     for number in (signal.SIGINT, signal.SIGTERM):  # until the node handles them itself
         signal.signal(number, _end)
     if {"-h", "--help"} & set(sys.argv[1:]):
         print("\n".join(help_lines(name)))
         return 0
+    if left := not_for_ros(sys.argv[1:]):
+        advice = f"parameters come after --ros-args: {name} --ros-args -p NAME:=VALUE"
+        print(f"error: {shlex.join(left)} has no effect; {advice}", file=sys.stderr)
+        return 2
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
     try:
         module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
@@ -38,6 +44,17 @@ def run(name: str) -> int:
         print(f"error: {missing}", file=sys.stderr)
         return 2
     return int(module.main())
+
+
+def not_for_ros(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are not between ``--ros-args`` and ``--``: ROS ignores them."""
+    left, to_ros = [], False
+    for each in arguments:
+        if to_ros or each == "--ros-args":
+            to_ros = each != "--"
+        else:
+            left.append(each)
+    return left
 
 
 def help_lines(name: str) -> list[str]:

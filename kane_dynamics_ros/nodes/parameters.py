@@ -5,6 +5,7 @@ before a node has them.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -18,10 +19,14 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.runtime.node_parameters import (
     Declaration,
+    RosParameterError,
     WithoutAliases,
+    applies,
     checked_value,
+    file_sections,
     wrong_parameter,
 )
+from kane_dynamics_ros.text import listed
 from kane_dynamics_ros.yaml_text import load_yaml
 
 OF_ROS = ("qos_overrides.", "use_sim_time", "start_type_description_service")  # parameters of every node
@@ -31,11 +36,14 @@ def declare(node: Node, table: Sequence[Declaration], only: str = "", but: tuple
     """Declare every parameter of the table, with its descriptor. Raises ``RosParameterError``.
 
     A parameter that is given and was never declared is warned of, for it may be a misspelt one: of the names
-    that begin with ``only``, those that begin with one of ``but`` aside.
+    that begin with ``only``, those that begin with one of ``but`` aside. So is, at the first call of a
+    process's node, a parameter file that has nothing for it.
 
     The value is checked before the descriptor gets its range: rclpy's own refusal names neither the
     value nor what is allowed.
     """
+    if not only:
+        warn_of_other_nodes_files(node, sys.argv)
     any_type = ParameterDescriptor(dynamic_typing=True)
     changed = []
     for each in table:
@@ -60,6 +68,20 @@ def declare(node: Node, table: Sequence[Declaration], only: str = "", but: tuple
         node.get_logger().warning(
             f"parameter {name!r} is given but not known, so that it has no effect; {advice}"
         )
+
+
+def warn_of_other_nodes_files(node: Node, arguments: Sequence[str]) -> None:
+    """Warn of each parameter file in a process's arguments none of whose sections is for the node."""
+    own = node.get_fully_qualified_name()
+    for option, file in pairwise(arguments):
+        if option == "--params-file":
+            with suppress(RosParameterError):  # rcl has said what is wrong with the file
+                sections = {section for section, _, _ in file_sections(Path(file), option)}
+                if sections and not any(applies(each, own) for each in sections):
+                    node.get_logger().warning(
+                        f"{file} has no effect: it has parameters for {listed(sorted(sections))}, "
+                        f"and this node is {own!r}"
+                    )
 
 
 def _descriptor(declaration: Declaration) -> ParameterDescriptor:

@@ -230,6 +230,24 @@ class WithoutAliases(Loader):
 def file_parameters(file: Path, node: str, namespace: str, option: str = "params_file") -> dict[str, Any]:
     """What a ROS parameter file sets for a node, by dotted name; later entries win.
 
+    Raises ``RosParameterError`` as ``file_sections`` does.
+    """
+    result: dict[str, Any] = {}
+    for section, name, value in file_sections(file, option):
+        if applies(section, "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)):
+            result[name] = value
+    return result
+
+
+def applies(section: str, node: str) -> bool:
+    """Whether a section of a parameter file is for a node, given by its full name; ``*`` and ``**`` count."""
+    pattern = re.escape(section).replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
+    return re.fullmatch(pattern, node) is not None
+
+
+def file_sections(file: Path, option: str) -> Iterator[tuple[str, str, Any]]:
+    """The values of a ROS parameter file: of each the section (``/namespace/node``), dotted name and value.
+
     Raises ``RosParameterError``, which names the ``option`` that gave it, for a file that is no YAML, or not
     keyed by nodes.
     """
@@ -240,19 +258,13 @@ def file_parameters(file: Path, node: str, namespace: str, option: str = "params
         raise wrong_parameter(option, str(file), f"a readable YAML file: {why}") from None
     if not isinstance(content, dict | None):
         raise wrong_parameter(option, str(file), "a mapping of /** or node names to ros__parameters")
-    full = "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)
-    result: dict[str, Any] = {}
     for path, value in _leaves(content or {}):
         if BELOW not in path:
             allowed = f"parameters below /**: and {BELOW}:, as ROS reads them; {'.'.join(path)!r} is not"
             raise wrong_parameter(option, str(file), allowed)
         place = path.index(BELOW)
         keys = (key.strip("/") for key in path[:place])  # of namespaces and the node
-        pattern = re.escape("".join(f"/{key}" for key in keys if key))
-        pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
-        if re.fullmatch(pattern, full):
-            result[".".join(path[place + 1 :])] = value
-    return result
+        yield "".join(f"/{key}" for key in keys if key), ".".join(path[place + 1 :]), value
 
 
 def _leaves(tree: Mapping[Any, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

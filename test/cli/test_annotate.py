@@ -49,15 +49,15 @@ def test_without_an_output_file_the_trajectory_is_printed(tmp_path, capsys):
 
 
 BAD_FILES = {
-    "a list": ([1, 2], "the file: found list; allowed: a mapping"),
-    "no points": ({"joint_names": []}, "points: found NoneType; allowed: a list"),
+    "a list": ([1, 2], "the file: found [1, 2]; allowed: a mapping with header, joint_names, points"),
+    "no points": ({"joint_names": []}, "points: found nothing; allowed: a list"),
     "a text among numbers": (
         {"joint_names": ["a"], "points": [{"positions": ["x"], "time_from_start": {}}]},
         "points[0].positions: found 'x'; allowed: numbers",
     ),
     "no time": (
         {"joint_names": ["a"], "points": [{"positions": [0]}]},
-        "points[0].time_from_start: found NoneType; allowed: a mapping",
+        "points[0].time_from_start: found nothing; allowed: seconds, or integers sec and nanosec",
     ),
     "a broken time": (
         {"joint_names": ["a"], "points": [{"positions": [0], "time_from_start": {"sec": 0.5}}]},

@@ -42,27 +42,82 @@ def test_a_trajectory_is_read_as_it_was_written(tmp_path, as_json):
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "where", "found"),
     [
-        ("points: []", "joint_names: found NoneType; allowed: a list"),
-        ("joint_names: [a]", "points: found NoneType; allowed: a list"),
-        (
-            "joint_names: [a]\npoints: [{positions: [0]}]",
-            "points[0].time_from_start: found NoneType; allowed: a mapping",
-        ),
-        ("[1, 2]", "the file: found list; allowed: a mapping"),
+        ("points: []", "joint_names", "nothing"),
+        ("joint_names: [a]", "points", "nothing"),
+        ("joint_names: [a]\npoints: [{positions: [0]}]", "points[0].time_from_start", "nothing"),
+        ("[1, 2]", "the file", "[1, 2]"),
+        ("joint_names: [[a]]\npoints: []", "joint_names", "['a']"),
+        ("joint_names: [a]\npoints: 4", "points", "4"),
         (
             "joint_names: [a]\npoints: [{positions: [x], time_from_start: {sec: 1}}]",
-            "points[0].positions: found 'x'; allowed: numbers",
+            "points[0].positions",
+            "'x'",
         ),
     ],
 )
-def test_file_of_another_form_is_refused_with_its_fault(tmp_path, text, fault):
+def test_file_of_another_form_is_refused_with_its_fault(tmp_path, text, where, found):
     path = tmp_path / "trajectory.yaml"
     path.write_text(text)
     with pytest.raises(TrajectoryFileError) as caught:
         read_trajectory(path)
-    assert str(caught.value) == f"{path}: {fault}"
+    assert caught.value.where == where
+    assert str(caught.value).startswith(f"{path}: {where}: found {found}; allowed: ")
+
+
+POINT = "{positions: [0.0], time_from_start: {sec: 1}}"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "where", "meant"),
+    [
+        ("joints", f"joints: [a]\npoints: [{POINT}]", "the file", "joint_names"),
+        ("velocity", POINT.replace("}}", "}, velocity: [0.0]}"), "points[0]", "velocities"),
+        ("position", POINT.replace("positions", "position"), "points[0]", "positions"),
+        ("time", "{positions: [0.0], time: 4.0}", "points[0]", "time_from_start"),
+        ("secs", POINT.replace("sec: 1", "secs: 2, nsecs: 0"), "points[0].time_from_start", "sec"),
+        ("nsecs", POINT.replace("sec: 1", "sec: 2, nsecs: 5"), "points[0].time_from_start", "nanosec"),
+        ("stmp", f"header: {{stmp: 2.0}}\njoint_names: [a]\npoints: [{POINT}]", "header", "stamp"),
+        ("1", f"1: 2\njoint_names: [a]\npoints: [{POINT}]", "the file", None),
+    ],
+)
+def test_a_key_that_no_message_has_is_refused_with_the_one_that_was_meant(tmp_path, key, text, where, meant):
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(f"joint_names: [a]\npoints: [{text}]" if text.startswith("{") else text)
+    with pytest.raises(TrajectoryFileError) as caught:
+        read_trajectory(path)
+    assert caught.value.where == where
+    assert key in str(caught.value)
+    assert (f"did you mean {meant!r}?" in str(caught.value)) == (meant is not None)
+
+
+ECHOED = """header:
+  stamp:
+    sec: 7
+    nanosec: 0
+  frame_id: base
+joint_names:
+- a
+points:
+- positions:
+  - 0.5
+  velocities: []
+  accelerations: []
+  effort:
+  - 2.0
+  time_from_start:
+    sec: 0
+    nanosec: 5
+---
+"""
+
+
+def test_a_message_as_ros2_topic_echo_prints_it_is_read(tmp_path):
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(ECHOED)
+    point = RequestPoint(5, (0.5,), effort=(2.0,))
+    assert read_trajectory(path) == TrajectoryRequest(("a",), (point,), 7_000_000_000)
 
 
 def test_missing_file_is_named(tmp_path):

@@ -60,3 +60,20 @@ def test_help_names_every_parameter_and_starts_nothing(node, declared):
     assert (run.returncode, run.stderr) == (0, "")
     names = [line.split(" (")[0].strip() for line in run.stdout.splitlines() if line.startswith("  ")]
     assert names == [each.name for each in declared]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["-p", "model:=x"], "-p model:=x"),
+        (["model:=x", "--ros-args", "-p", "a:=b"], "model:=x"),
+        (["--ros-args", "-p", "a:=b", "--", "model:=x"], "model:=x"),
+    ],
+)
+@pytest.mark.parametrize("node", ["feedforward_node", "simulated_hardware_node", "trajectory_recorder_node"])
+def test_what_ros_would_ignore_is_refused(node, arguments, left):
+    code = f"import sys; from kane_dynamics_ros.nodes.executables import {node} as main; sys.exit(main())"
+    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert f"{left} has no effect" in run.stderr
+    assert f"{node} --ros-args" in run.stderr

@@ -215,6 +215,43 @@ def test_a_misspelt_parameter_does_not_pass_unnoticed():
         rclpy.shutdown(context=context)
 
 
+@pytest.mark.parametrize("namespace", ["/", "/n", "/n/m"])
+def test_a_file_is_warned_of_exactly_when_ros_takes_nothing_from_it(tmp_path, monkeypatch, namespace):
+    """rclpy's own matching of sections to the node is the judge."""
+    keys = [
+        "/**",
+        "/*",
+        "arm",
+        "/arm",
+        "arm_node",
+        "n/arm",
+        "/**/arm",
+        "/*/arm",
+        "/n/*",
+        "/n/**",
+        "/n/**/arm",
+    ]
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    try:
+        for i, key in enumerate(keys):
+            file = tmp_path / f"{i}.yaml"
+            file.write_text(f"{key}:\n  ros__parameters: {{rate: 2.0}}\n")
+            arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+            monkeypatch.setattr("sys.argv", ["arm_node", *arguments])
+            node = rclpy.create_node("arm", context=context, cli_args=arguments)
+            warnings = []
+            node.get_logger = lambda to=warnings: SimpleNamespace(warning=to.append, info=lambda text: None)
+            declare(node, [NUMBER])
+            assert (not warnings) == (node.get_parameter("rate").value == 2.0), key
+            assert all(
+                str(file) in each and repr(f"{namespace}/arm".replace("//", "/")) in each for each in warnings
+            )
+            node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+
+
 def test_a_description_that_is_given_as_a_parameter_is_said_to_be_a_topic():
     context = rclpy.Context()
     rclpy.init(args=[], context=context, domain_id=own_domain())

@@ -202,7 +202,7 @@ def test_recorder_refuses_a_file_that_is_no_trajectory(tmp_path, domain):
     wrong.write_text("points: []")
     code, error = run_recorder(tmp_path, trajectory=wrong)
     assert code == 1
-    assert error == f"error: {wrong}: joint_names: found NoneType; allowed: a list\n"
+    assert error == f"error: {wrong}: joint_names: found nothing; allowed: a list\n"
 
 
 @pytest.mark.parametrize(
