@@ -27,7 +27,7 @@ from benchmark.operations import count_operations
 from kane_dynamics_ros.codegen.arrangement import SEARCHED
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.codegen.parts import LARGE, LONGEST
+from kane_dynamics_ros.codegen.parts import LARGE, LARGE_OF_MANY, LONGEST, MANY
 from kane_dynamics_ros.runtime.compilation import FLAGS, NATIVE, compiler
 
 sys.path.insert(0, str(REPOSITORY / "test"))  # the random chains of the tests
@@ -162,10 +162,10 @@ are those of all functions: matrices and their derivatives have n^2 elements and
 every function has a second form with the default parameters built in; beyond, inverse dynamics alone.
 Generation is the time to derive all functions and to write Python and C. Compilation is the C compiler's
 processor time for the whole NAME.c, with the options that a generated module is compiled with. Functions of
-{LARGE:,} statements or more are cut into parts of {LONGEST}, so that a statement costs no more in a long
-function than in a short one, and GCC compiles these at `-O1` with some more
-passes: of 30 joints the regressor in 0.76, the mass matrix in 0.90 of the time of `-O3`, for calls that take
-as long. Forms for many states, of functions below that, are compiled a second time.
+{LARGE:,} statements or more, with {MANY} results or more from {LARGE_OF_MANY:,} on, are cut into parts of
+{LONGEST}, so that a statement costs no more in a long function than in a short one, and GCC compiles these
+with the passes that make calls faster, in 0.7 to 0.8 of the time of `-O3`. Forms that compute many states
+side by side, of functions below {LARGE:,}, are compiled beside those for one.
 `python -m benchmark.growth` rewrites this page.
 
 | joints | operations | statements | generation [s] | compilation [s] | a statement [us] |

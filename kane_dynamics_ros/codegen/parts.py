@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from kane_dynamics_ros.codegen.passes import Listing
 
 LARGE = 6_000  # statements from which on a function is cut
+LARGE_OF_MANY = 4_000  # the same of one with MANY results; fewer hang on one chain, which a cut holds up
+MANY = 20
 LONGEST = 500  # statements of a part, and outputs that it writes
 
 
@@ -25,6 +27,11 @@ class FunctionPart:
     listing: Listing
     given: Mapping[int, int]
     outputs: Sequence[int]
+
+
+def is_large(listing: Listing) -> bool:
+    """Whether a function is to be cut."""
+    return len(listing.statements) >= (LARGE_OF_MANY if len(listing.outputs) >= MANY else LARGE)
 
 
 def cut_in_parts(listing: Listing, longest: int = LONGEST) -> tuple[list[FunctionPart], int]:

@@ -18,7 +18,7 @@ from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function, RobotFunctions
 from kane_dynamics_ros.codegen.graph import CALL, CONSTANT
 from kane_dynamics_ros.codegen.parameters import default_parameters
-from kane_dynamics_ros.codegen.parts import LARGE, cut_in_parts
+from kane_dynamics_ros.codegen.parts import cut_in_parts, is_large
 from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_angles
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
@@ -243,7 +243,7 @@ class _Printer:
             [f"{'' if a in writable else 'const '}{real} *restrict {a}" for a in self.arrays]
             + (["const int lane"] if self.laned else [])
         )
-        if len(listing.statements) >= LARGE:
+        if is_large(listing) and not self.laned:
             return self._parts(listing, parameters)
         met = {i for index in listing.statements for i in listing.graph.nodes[index][1:3]}
         met |= {output.index for output in listing.outputs}

@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 3,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '58af80140424996099dfdab5e3923f66fafaa350b028463cdfcec5315fa5387a',
+ 'c_sha256': 'bfd336eac2a896288cf5bcacdf92c8c3577691b44a3167193c1e52d9277b6f7a',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2795,4 +2795,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "2ffc4a2bcfca73e68bd6029bbf48139dd45b2bbdeabd34504034d9db89bb1443"
+CONTENT_SHA256 = "0ae3af2610234ea57bdcb7c2d4c8d7b12a006537b288a7b5bda40b168f9202db"
