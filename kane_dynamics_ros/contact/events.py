@@ -105,7 +105,7 @@ def find_contacts(
 def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: float) -> Contacts:
     """What stands out of the peaks of the samples without contact; a share of these may be contacts yet."""
     ratio = residual.ratio.max(axis=1)
-    size = np.max(np.abs(residual.external) / residual.spread, axis=1)  # with what is below the floor
+    size = np.max(residual.excess / residual.spread, axis=1)  # with what is below the floor
     threshold = rare(np.where(residual.free, size, np.nan), residual.rate, rate, outliers)
     # from where the ratio is half of the threshold, if it exceeds the threshold; short pauses are bridged
     spans: list[tuple[int, int]] = []

@@ -59,6 +59,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
         for values in (residual.uncorrected, residual.external)
     )
     share = FLOOR * left / residual.floor  # of the effort limit, or the largest effort
+    thresholds = residual.bound(contacts.threshold)[residual.free]
     usual = float(np.median(share))
     found = []
     for j, joint in enumerate(model.joints):
@@ -69,10 +70,12 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
             least = f"{100 * FLOOR:g} % of its {limit}"
             origin = least if (noise < floor).all() else f"{origin}, at least {least}"
         if residual.standing:
-            noise[:] = contacts.pushes[j]
+            thresholds[:, j] = max(contacts.pushes[j], floor)
             origin = (
                 f"of a standing arm, {100 * SHARE_OF_LIMIT:g} % of its {limit}, or {STEADY:g} times its noise"
             )
+        elif residual.at_rest[:, j].any():
+            origin += ", and the friction that the model may hold at rest"
         warning = ""
         if share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
@@ -86,8 +89,8 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
                 unit=joint.effort_unit,
                 raw=float(raw[j]),
                 left=float(left[j]),
-                least=max(floor, float(noise.min())),
-                greatest=max(floor, float(noise.max())),
+                least=float(thresholds[:, j].min()),
+                greatest=float(thresholds[:, j].max()),
                 origin=origin,
                 noisy=warning,
                 push=contacts.pushes[j],
@@ -291,7 +294,7 @@ def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel
     time = residual.time[every]
     for j, name in enumerate(model.joint_names):
         axes = figure.add_subplot(n, 1, j + 1)
-        bound = np.maximum(contacts.threshold * residual.spread[every, j], residual.floor[j])
+        bound = residual.bound(contacts.threshold)[every, j]
         if residual.standing:
             bound[:] = contacts.pushes[j]
         axes.fill_between(time, -bound, bound, color="#c9d6e2", label="threshold", linewidth=0)

@@ -59,8 +59,8 @@ class Residual:
     the indices at which an interval begins. ``rate`` [Hz]: of the samples, ``cutoff`` [Hz]: of the motion.
     ``free`` (N,): samples without contact, of which the noise was fitted. ``hidden``: what dry friction may
     hide where a joint hardly moves, or the noise of a failing sensor anywhere; ``stiction`` what dry friction
-    may do to an effort. ``standing``: no joint moves but by contact. ``faults``: those of efforts, and what
-    of the others shows in the external efforts.
+    may do to an effort; ``at_rest`` the part of it that the model knows. ``standing``: no joint moves but by
+    contact. ``faults``: those of efforts, and what of the others shows in the external efforts.
     """
 
     time: Array
@@ -77,14 +77,23 @@ class Residual:
     free: Mask
     hidden: Array
     stiction: Array
+    at_rest: Array
     standing: bool
     faults: tuple[Fault, ...]
 
     @cached_property
     def ratio(self) -> Array:
-        """External effort over its spread (N, n); 0 below the floor."""
-        size = np.abs(self.external)
-        return np.where(size > self.floor, size / self.spread, 0.0)
+        """External effort beyond friction at rest over its spread (N, n); 0 below the floor."""
+        return np.where(self.excess > self.floor, self.excess / self.spread, 0.0)
+
+    def bound(self, ratio: float) -> Array:
+        """The external effort (N, n) of which ``ratio`` is that one: a threshold."""
+        return self.at_rest + np.maximum(ratio * self.spread, self.floor)
+
+    @property
+    def excess(self) -> Array:
+        """What no dry friction of the model explains (N, n)."""
+        return np.maximum(np.abs(self.external) - self.at_rest, 0.0)
 
 
 def external_efforts(
@@ -131,11 +140,12 @@ def external_efforts(
     for j in np.flatnonzero(~sound.all(axis=0) & ~deaf):
         external[:, j] = np.interp(time, time[sound[:, j]], external[sound[:, j], j])
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
+    slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
+    at_rest = slow * felt_coulomb(model)
     usual = np.maximum(spread(external, qd, qdd, free, share), least)
     loudest = np.abs(external).max(axis=0)
     usual = np.where(deaf, loudest, np.hypot(usual, noise))
-    slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
-    stiction = slow * (coulomb + felt_coulomb(model))
+    stiction = slow * coulomb + at_rest
     hidden = np.where(deaf, loudest, np.where(stands, 0.0, stiction) + DEVIATIONS * noise)
     low, high = np.quantile(external[free], (0.05, 0.95), axis=0)  # what pushes leave behind
     stiction = np.where(stands, np.maximum(stiction, 0.5 * (high - low)), stiction)
@@ -154,6 +164,7 @@ def external_efforts(
         free=free,
         hidden=hidden,
         stiction=stiction,
+        at_rest=at_rest,
         standing=bool(stands.all()),
         faults=told,
     )

@@ -3,13 +3,14 @@
 import json
 import os
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from pushed_arm import LIMITS, NAMES, Push, pushed
-from replay_bags import effort, motion, pinocchio_arm, write_bag
+from replay_bags import effort, motion, pinocchio_arm, record, write_bag
 from simulated_arm import recorded
 
 from kane_dynamics_ros.cli.main import main
@@ -183,6 +184,35 @@ def test_joints_whose_effort_is_constant_are_named_and_get_no_verdict(
             assert output == ""
             assert [name for name in NAMES if repr(name) in error] == joints
     assert not thresholds.exists()
+
+
+RESTS = ((0.0, 3.0, 0.0), (8.0, 9.5, 3.9), (16.0, 18.0, -3.9), (22.0, 24.0, 0.0))  # from, to [s], held [N m]
+DRY = np.array([4.0, 1.0, 1.0, 0.3, 0.3])  # [N m]
+SMOOTH = np.polynomial.Polynomial([0, 0, 0, 10, -15, 6])  # from 0 to 1, at rest at both
+
+
+@pytest.mark.parametrize("push", [0.0, 12.0])
+def test_what_dry_friction_holds_where_a_joint_stops_is_no_contact(tmp_path: Path, push: float) -> None:
+    """A drive winds up to 3.9 N m where its joint rests, which 4 N m of friction hold; 12 N m are a push."""
+    state = np.stack(motion(24.0, 125.0, 5))
+    time = np.arange(state.shape[1]) / 125.0
+    state[:, :, 0], held = 0.0, np.zeros(len(time))
+    for (*_, start, _), (end, *_) in pairwise(RESTS):
+        x = np.clip((time - start) / (end - start), 0.0, 1.0)
+        way = 1.0 if start < 12.0 else -1.0  # [rad]
+        for k in range(3):
+            state[k, :, 0] += way * SMOOTH.deriv(k)(x) / (end - start) ** k
+    for start, end, size in RESTS:
+        held += size * np.interp(time, [start, start + 0.2, start + 0.8, end], [0, 1, 1, 0], 0, 0)
+    tau = effort(pinocchio_arm(), *state) + DRY * np.tanh(state[1] / 0.01)
+    tau[:, 0] += held - push * ((time > 16.9) & (time < 17.6))
+    tau += 0.002 * LIMITS * np.random.default_rng(3).standard_normal(tau.shape)
+    parameters = tmp_path / "friction.yaml"
+    parameters.write_text(parameter_file({"friction": {"coulomb": DRY.tolist()}}, []))
+    bag = write_bag(tmp_path / "bag", record(*state[:2], tau, 125.0, NAMES))
+    found = contacts_in(bag, tmp_path / "report", "--parameters", str(parameters))
+    assert [one["joints"] for one in found] == [[NAMES[0]]] * (push > 0.0)
+    assert all(16.5 < one["start"] < one["end"] < 18.0 for one in found)
 
 
 @pytest.mark.parametrize("seed", range(3))
