@@ -219,6 +219,8 @@ class ControlLoop:
         if isinstance(state, states.Starting):
             raise TrajectoryError(f"no joint states have come yet; {again}", "no_state")
         fault = state.fault if isinstance(state, states.Reacting) else "collision"
+        if states.collision_in(state) is not None:
+            again = "call ~/reset_collision, then send the trajectory again"
         raise TrajectoryError(f"the arm is in a safe state after {fault}; {again}", "safe_state", fault=fault)
 
     def _started(self, state: states.Moving, waiting: Prepared, now_ns: int) -> states.Moving:

@@ -35,6 +35,7 @@ GAIN = 100.0  # [1/s] of joints for which nothing else is asked
 SHARE_OF_LIMIT = 0.025  # of a joint's effort limit: the constant threshold where none was calibrated
 DETERMINED = 0.95  # resolution above which a component of the tip's wrench counts as determined
 LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
+MOVED = 2e-3  # [rad or m]: more than a sensor's noise; what has moved so far is held by no brake
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,38 @@ class Collision(NamedTuple):
     unit: str
 
 
+class Carried:
+    """The joints whose drives carry their load, as far as measured efforts tell.
+
+    A brake is in no balance of momentum: what it carries looks like a contact, and it may hold the arm until
+    the first command has had its effect. So a joint's effort is all that holds it from the state on in which
+    it is the effort that was commanded, or in which the joint has moved.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of no joint, as after a pause: the brakes may have been applied meanwhile."""
+        self.all = False
+        self._joints: NDArray[np.bool_] | None = None
+        self._begin: Array | None = None
+
+    def after(self, q: Array, effort: Array, commanded: Array | None, slack: Array) -> NDArray[np.bool_]:
+        """The joints (n,) after one more state: efforts within ``slack`` (n,) of each other are the same.
+
+        ``commanded`` (n,) is what was sent before the state; None where nothing was.
+        """
+        if self._joints is None or self._begin is None:
+            self._joints, self._begin = np.zeros(len(q), dtype=np.bool_), q
+        if not self.all:
+            self._joints = self._joints | (np.abs(q - self._begin) > MOVED)
+            if commanded is not None:
+                self._joints |= np.abs(effort - commanded) <= slack
+            self.all = bool(self._joints.all())
+        return self._joints
+
+
 class _Sample(NamedTuple):
     """One state's part of the balance: ``drift`` is C^T q' - g - f; (2, n) ``speed_parts``."""
 
@@ -109,6 +142,7 @@ class _Sample(NamedTuple):
     p: Array
     drift: Array
     effort: Array
+    carried: NDArray[np.bool_]
     qd: Array
     speed_parts: Array
     jacobian: Array | None
@@ -138,6 +172,7 @@ class MomentumObserver:
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
         self._above_since = np.full(n, math.inf)
+        self._all = np.ones(n, dtype=np.bool_)
 
     def interrupt(self) -> None:
         """Let the next state follow as after a gap: its time cannot be compared with those of before."""
@@ -148,8 +183,14 @@ class MomentumObserver:
         self.collision = None
         self._above_since[:] = math.inf
 
-    def update(self, q: Array, qd: Array, effort: Array, time: float) -> bool:
-        """Take a state and its effort at ``time`` [s]; whether the residual is new."""
+    def update(
+        self, q: Array, qd: Array, effort: Array, time: float, carried: NDArray[np.bool_] | None = None
+    ) -> bool:
+        """Take a state and its effort at ``time`` [s]; whether the residual is new.
+
+        Nothing is concluded of joints that something else than the effort may hold: those that are not
+        ``carried`` (n,); None: all are.
+        """
         settings, before = self.settings, self._before
         if time <= self.seen:
             return False  # a state that was seen already
@@ -159,7 +200,8 @@ class MomentumObserver:
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
-        self._before = now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
+        carried = self._all if carried is None else carried
+        self._before = now = _Sample(time, p, drift, effort, carried, qd, _speed_parts(settings, qd), J)
         if before is None or time - before.time > settings.longest_gap:
             self.residual = self.offset.copy()  # a contact of before the gap is none of after it
             self._filtered = self.jacobian = None
@@ -197,7 +239,8 @@ class MomentumObserver:
         effort = before.effort if self.settings.held else 0.5 * (before.effort + now.effort)
         z = (now.p - before.p) / dt - effort - 0.5 * (before.drift + now.drift)
         share = share_of_step(self.settings.gain, dt)
-        self.residual = self.residual + share * (z - self.residual)
+        residual = self.residual + share * (z - self.residual)
+        self.residual = np.where(before.carried & now.carried, residual, self.offset)
         mean = np.empty((3, len(share)))
         np.add(before.speed_parts, now.speed_parts, out=mean[:2])
         mean[:2] *= 0.5

@@ -748,7 +748,7 @@ def test_the_reaction_to_a_collision_lasts_until_it_is_reset(reaction):
         assert found is None
     else:
         np.testing.assert_allclose(found, expected, atol=1e-12)
-    with refusing("safe_state", match="collision"):
+    with refusing("safe_state", match="~/reset_collision"):
         arm.loop.follow(TrajectoryRequest(tuple(MODEL.joint_names), (), 0), 0)
     arm.loop.reset_collision()
     np.testing.assert_allclose(arm.step(away), gravity, atol=1e-9)  # held where it is

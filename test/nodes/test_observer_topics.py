@@ -33,10 +33,17 @@ def send(lab, external=REST, q=Q, qd=REST, effort=True, names=NAMES):
     lab.states.publish(message)
 
 
+def begin(lab):
+    """Until states of an arm that nothing pushes were answered: its drives carry it."""
+    lab.wait_until_commanding()
+    answered = len(lab.commands)
+    lab.wait_for(lambda: len(lab.commands) > answered + 10, lambda: send(lab))
+
+
 def test_external_torque_and_wrench_come_while_somebody_listens(start):
     """Any order of names; the force in tip axes, the torque that five joints cannot tell NaN."""
     _, lab = start("-p", "observer.wrench:=force")
-    lab.wait_until_commanding()
+    begin(lab)
     torques, wrenches = lab.listen(JointState, "feedforward_node/external_torque"), None
     wrenches = lab.listen(WrenchStamped, "feedforward_node/external_wrench")
     names = NAMES[::-1]
@@ -57,7 +64,7 @@ def test_external_torque_and_wrench_come_while_somebody_listens(start):
 
 def test_what_the_posture_cannot_tell_is_nan_and_said_in_diagnostics(start):
     _, lab = start()
-    lab.wait_until_commanding()
+    begin(lab)
     wrenches = lab.listen(WrenchStamped, "feedforward_node/external_wrench")
     reports = lab.listen(DiagnosticArray, f"{SPACE}/diagnostics" if ABSOLUTE else "/diagnostics")
 
@@ -74,7 +81,7 @@ def test_what_the_posture_cannot_tell_is_nan_and_said_in_diagnostics(start):
 @pytest.mark.parametrize("source", ["measured", "commanded"])
 def test_a_collision_is_latched_drops_the_motion_and_is_reset_by_the_service(start, source):
     node, lab = start("-p", "safety.on_collision:=comply", "-p", f"observer.effort:={source}")
-    lab.wait_until_commanding()
+    begin(lab)
     collisions = lab.listen(Bool, "feedforward_node/collision", LATCHED)
     lab.wait_for(
         lambda: collisions and not collisions[-1].data, lambda: send(lab, effort=source == "measured")
@@ -115,7 +122,7 @@ def set_parameter(lab, name, value):
 
 def test_a_parameter_that_is_set_leaves_a_collision_latched(start):
     node, lab = start("-p", "safety.on_collision:=hold")
-    lab.wait_until_commanding()
+    begin(lab)
     collisions = lab.listen(Bool, "feedforward_node/collision", LATCHED)
     reports = lab.listen(DiagnosticArray, f"{SPACE}/diagnostics")
     lab.wait_for(lambda: collisions and not collisions[-1].data, lambda: send(lab))
@@ -132,7 +139,7 @@ def test_a_parameter_that_is_set_leaves_a_collision_latched(start):
 
 def test_a_collision_that_was_ignored_does_not_hide_the_next(start):
     node, lab = start()
-    lab.wait_until_commanding()
+    begin(lab)
     collisions = lab.listen(Bool, "feedforward_node/collision", LATCHED)
     lab.wait_for(lambda: collisions and collisions[-1].data, lambda: send(lab, PUSH))
     set_parameter(lab, "safety.on_collision", "hold")
@@ -144,7 +151,7 @@ def test_a_collision_that_was_ignored_does_not_hide_the_next(start):
 def test_without_listeners_and_consequences_nothing_is_observed(start):
     """No collision is latched by what nobody asked about; a listener makes it look."""
     _, lab = start()
-    lab.wait_until_commanding()
+    begin(lab)
     for _ in range(100):
         send(lab, PUSH)
         lab.spin(0.002)

@@ -267,9 +267,8 @@ class Controller:
             self.meter.count(time.monotonic() - arrival)
             if loop.last is not None:
                 self._steps.publish(loop.last, loop.settings.law, now_ns)
-        if self.external.running and not stepped:  # after the command; this stamp may be of before the step
-            effort = reader.effort if self.external.measured else tau
-            self.external.take(reader.q, reader.qd, effort, now_ns - reader.age_ns)
+        if self.external.takes and not stepped:  # after the command; this stamp may be of before the step
+            self.external.take(reader.q, reader.qd, reader.effort, tau, now_ns - reader.age_ns)
 
     def _moment_of(self, messages: Sequence[Any], now_ns: int) -> int:
         """Simulated time [ns]: /clock may be heard after the states of its time, or not yet at all."""
@@ -356,7 +355,7 @@ class Controller:
         """Drop the motion and the states; the next complete state is held."""
         self.loop.forget(reason)
         self.reader.forget()
-        self.external.forget()
+        self.external.begin()
 
     def begin_stop(self) -> float:
         """Come to rest along the reference where ``safety.on_deactivate`` says so; for how long at most [s].
@@ -397,4 +396,4 @@ class Controller:
 
     def _read_what_is_observed(self) -> None:
         """Read efforts exactly while the observer needs them: those of before would tell it of contacts."""
-        self.reader.wants_effort = self.external.running and self.external.measured
+        self.reader.wants_effort = self.external.takes and self.external.measured

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
@@ -17,7 +18,13 @@ from std_srvs.srv import Trigger
 from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.loop import ControlLoop
-from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrenches
+from kane_dynamics_ros.control.observer import (
+    Carried,
+    Collision,
+    MomentumObserver,
+    TipWrench,
+    tip_wrenches,
+)
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
@@ -49,6 +56,10 @@ class ObserverOutput:
         self.running = self._blind = False
         self._values = values
         self.observer = MomentumObserver(build_observer(values, loop.settings))
+        self._carried = Carried()
+        self._commanded: Array | None = None  # before the next state
+        self._taken = -math.inf  # [s], the last state's time
+        self.takes = True  # states: while it runs, and until the drives carry the arm
         self.configure(values)
         self._collision.publish(Bool(data=False))
 
@@ -97,6 +108,9 @@ class ObserverOutput:
                 "observer.effort to commanded",
                 throttle_duration_sec=5.0,
             )
+        if not self.takes:
+            self._taken = math.inf  # nobody looked meanwhile: that is no pause
+        self.takes = self.running or (run != "never" and self.measured and not self._carried.all)
         settings = self.observer.settings
         if settings.wrench != self._wrench_heard:  # the tip's Jacobian costs time
             self.observer.settings = replace(settings, wrench=self._wrench_heard)
@@ -106,22 +120,38 @@ class ObserverOutput:
         self.observer.forget()
         self._smooth = None
 
+    def begin(self) -> None:
+        """Start anew, as after an activation: brakes may hold the arm."""
+        self.forget()
+        self._carried.forget()
+        self._commanded, self._taken, self.takes = None, -math.inf, True
+
     def reset(self) -> None:
         """End a collision and the reaction to it."""
         self.observer.reset()
         self._loop.reset_collision()
         self._collision.publish(Bool(data=False))
 
-    def take(self, q: Array, qd: Array, effort: Array | None, stamp_ns: int) -> None:
-        """Take a state and its effort, measured or commanded; None or NaN is an effort that is not known."""
+    def take(self, q: Array, qd: Array, measured: Array, commanded: Array | None, stamp_ns: int) -> None:
+        """Take a state, its measured effort and the command that answers it.
+
+        An effort that is not known is NaN; where nothing is commanded, None.
+        """
+        effort = measured if self.measured else commanded
+        time = stamp_ns / SECOND_NS
+        carried = self._carried_at(q, measured, time) if self.measured else None
+        if commanded is None and self._commanded is not None:
+            self._carried.forget()
+        self._commanded, self._taken = commanded, time
         self._blind = effort is None or not finite(effort)
+        if not self.running:
+            return
         if effort is None or self._blind:
             self.forget()
             return
         observer, latched = self.observer, self.observer.collision
-        time = stamp_ns / SECOND_NS
         before = observer.seen
-        if not observer.update(q, qd, effort, time):
+        if not observer.update(q, qd, effort, time, carried):
             if observer.seen > before:  # after a gap
                 self._smooth = None
             return
@@ -132,6 +162,16 @@ class ObserverOutput:
             self._publish(q, stamp_ns, time - before)
         else:
             self._smooth = None  # what it was when somebody listened is of the past
+
+    def _carried_at(self, q: Array, measured: Array, time: float) -> NDArray[np.bool_]:
+        """The joints whose drives carry their load; to a command without gravity the robot adds it."""
+        settings, commanded = self.observer.settings, self._commanded
+        if time - self._taken > settings.longest_gap:
+            self._carried.forget()
+        if commanded is not None and not self._loop.settings.law.switches.gravity:
+            commanded = commanded + settings.rigid.gravity(q)
+        slack = settings.thresholds.constant + settings.thresholds.rest
+        return self._carried.after(q, measured, commanded, slack)
 
     def _publish(self, q: Array, stamp_ns: int, dt: float) -> None:
         cutoff = self._values["observer.cutoff"]
