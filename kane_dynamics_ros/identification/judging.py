@@ -20,6 +20,7 @@ from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 POINTS = 3000  # kept for figures
+BODILY = 0.3  # of the effort: what bodies change counts in comparison with that, at least
 ALIKE = 0.01  # of a residual: the richer of two models that differ by less is taken
 
 
@@ -96,7 +97,8 @@ class Judged:
 
     ``bands``: cut-off frequencies [Hz] beside the one of the fit, and the relative residual below each, of
     the last part of the data that were not fitted. ``changed``: the change of the rigid bodies' effort
-    from the URDF to what was identified, over the larger of both, root mean squares over all joints and data.
+    from the URDF to what was identified, over the larger of both, root mean squares over all joints and data;
+    or over a part of the effort, where bodies make up less.
     ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
     part of the residuals' power, in units of each joint's noise, that it takes away; ``lag_shares`` (n,): of
     each joint's, 0 where drives are coupled. ``nominal_lag``: that of the nominal model, and the power that
@@ -235,6 +237,7 @@ def judged(
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
+    whole.append(BODILY**2 * float(powers[:, 0].sum()))
     product, slopes, power = timing + np.reshape([0.0, 1e-300, 1e-300], (3, 1, 1))
     delays = product.sum(axis=1) / slopes.sum(axis=1)
     taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes

@@ -369,6 +369,16 @@ def test_another_arms_urdf(tmp_path):
     assert codes(data) & {"foreign", "units"}
 
 
+def test_bodies_that_are_a_small_part_of_the_effort_are_no_reason_for_another_arm(tmp_path):
+    """Friction of 90 and 30 N m beside bodies twice as heavy as the URDF's, which make a seventh of that."""
+    motion = two_links.harmonics()
+    tau = truth(motion) + two_links.rigid(motion) + [90.0, 30.0] * np.tanh(motion[1] / 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert (code, codes(data)) == (0, set())
+    assert data["residual"]["held_out"]["relative"]["urdf_and_node"] < 0.02
+
+
 def test_efforts_that_no_arm_makes(tmp_path):
     motion = two_links.harmonics()
     tau = 5.0 * np.random.default_rng(5).normal(size=motion[0].shape).cumsum(axis=0) / 40
