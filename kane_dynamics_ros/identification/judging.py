@@ -237,7 +237,7 @@ def judged(
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
-    whole.append(BODILY**2 * float(powers[:, 0].sum()))
+    whole.append(BODILY**2 * powers[:, 0].sum())
     product, slopes, power = timing + np.reshape([0.0, 1e-300, 1e-300], (3, 1, 1))
     delays = product.sum(axis=1) / slopes.sum(axis=1)
     taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes

@@ -36,7 +36,8 @@ MISTAKES = ("gravity", "convention", "exchanged", "opposite")
 WAYS = ((1, 1, 1), (1, 1, 2), (1, 1, -1), (-1, -1, 0), (-1, -1, 1), (-1, -1, 2), (-1, -1, -1), (-1, 1, 0))
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
 FITS = 0.1  # of what they leave then, that the fit leaves as recorded: with less they are not exchanged
-WORSE = 1.1  # times the URDF's residual
+WORSE = 1.1  # times the URDF's residual,
+ALONE = 1.5  # and of the identified URDF without the node's parameters, which has no place for an offset
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
 FEWEST = 7.0  # independent samples for each unknown that the data decide: errors then add 38 % of the noise
@@ -91,6 +92,10 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     if at_rest > MOSTLY * float((held.identified**2).sum()):
         figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
     told = {each.code for each in doubts}
+    if alone := [name for name, each in zip(model.joint_names, joints, strict=True) if each.code == "alone"]:
+        figures += (
+            f"; without parameters.yaml {named('joint', alone)} would be worse than with the given URDF"
+        )
     figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, model, told)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
@@ -227,10 +232,11 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     reason = "".join(f"; {each}" for each in (limit, *unknown_friction(result, model, j)) if each)
     if result.extent.speeds[j] < STANDS:
         return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
-    if max(urdf, node) > WORSE * nominal:  # what goes to the user, by either way
+    if node > WORSE * nominal:
+        return Sentence("worse", f"{name} is worse than with the URDF: {figures}{reason}")
+    if urdf > WORSE * nominal:
         alone = f"{name}: the identified URDF alone leaves {urdf:.3g} {unit}, more than the given one"
-        worse = f"{name} is worse than with the URDF" if node > WORSE * nominal else alone
-        return Sentence("worse", f"{worse}: {figures}{reason}")
+        return Sentence("worse" if urdf > ALONE * nominal else "alone", f"{alone}: {figures}{reason}")
     if identified > WORSE * nominal:
         worse = f"{name}: its terms are worse than the URDF's, and not written"
         return Sentence("not_written", f"{worse}: {figures}{reason}")

@@ -369,6 +369,24 @@ def test_another_arms_urdf(tmp_path):
     assert codes(data) & {"foreign", "units"}
 
 
+@pytest.mark.parametrize(("offset", "code"), [(-1.6, "alone"), (-0.5, "worse")])
+def test_an_offset_for_which_a_urdf_has_no_place(offset, code, tmp_path):
+    """The given second link, a third too heavy, hides part of it: without the offset the true link is worse.
+
+    By a quarter that is told; where the given one hides most of it, the result is not to be used.
+    """
+    motion = tuple(0.5 * each for each in two_links.harmonics())
+    tau = truth(motion)
+    tau[:, 1] += offset
+    path = two_links.urdf(tmp_path, 0.3, 0.5)
+    path.write_text(path.read_text().replace('mass value="1"', 'mass value="1.33"'))
+    exit_code, data, parameters = identified(tmp_path, path, two_links.bag(tmp_path / "bag", motion, tau))
+    assert [each["code"] for each in data["verdict"]["joints"]][1] == code
+    assert exit_code == (code == "worse")
+    assert ("without parameters.yaml joint 'j2'" in data["verdict"]["sentence"]) == (code == "alone")
+    assert parameters["friction"]["offset"][1] == pytest.approx(offset, abs=0.03)
+
+
 def test_bodies_that_are_a_small_part_of_the_effort_are_no_reason_for_another_arm(tmp_path):
     """Friction of 90 and 30 N m beside bodies twice as heavy as the URDF's, which make a seventh of that."""
     motion = two_links.harmonics()
