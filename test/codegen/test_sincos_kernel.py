@@ -163,10 +163,12 @@ def test_sine_of_zero_keeps_the_sign(block: Kernel) -> None:
     np.testing.assert_array_equal(c, [1.0, 1.0])
 
 
-@pytest.mark.parametrize("contraction", ["-ffp-contract=off", "-ffp-contract=fast"])
+@pytest.mark.parametrize(("contraction", "units"), [("-ffp-contract=off", 0), ("-ffp-contract=fast", 1)])
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 8, 11])
-def test_vectors_and_single_doubles_give_the_same_bits(n: int, contraction: str, tmp_path: Path) -> None:
-    """Contraction could change last bits between them; with this machine's compiler it changes both alike."""
+def test_vectors_and_single_doubles_give_the_same_bits(
+    n: int, contraction: str, units: int, tmp_path: Path
+) -> None:
+    """But for the last under contraction, whose places a compiler chooses: GCC 12 for Zen 3, 11 angles."""
     ways = []
     for folder, flags in (("vectors", []), ("single", ["-DKD_NO_VECTORS"])):
         (tmp_path / folder).mkdir()
@@ -174,9 +176,8 @@ def test_vectors_and_single_doubles_give_the_same_bits(n: int, contraction: str,
     rng = np.random.default_rng(n)
     angles = np.concatenate([rng.uniform(-w, w, 2_000) for w in (0.8, 3.2, 60.0, 32768.0)])
     for name, width in (("kd_sincos_export", n), ("kd_sincos_block_export", BLOCK)):
-        (s, c), (s_single, c_single) = (kernel(way, name, width)(angles) for way in ways)
-        np.testing.assert_array_equal(s, s_single)
-        np.testing.assert_array_equal(c, c_single)
+        vectors, single = (kernel(way, name, width)(angles) for way in ways)
+        np.testing.assert_array_max_ulp(np.array(vectors), np.array(single), maxulp=units)
 
 
 PROCESSORS = ("native", "x86-64-v3", "x86-64-v4", "skylake-avx512", "sapphirerapids", "znver3")
