@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -151,6 +152,11 @@ def run(arguments: argparse.Namespace) -> int:
             compiled = compilation(files["module"])
         print(compiled)
     print("written: " + ", ".join(map(str, files.values())))
+    if "module" in files and result.verdict.usable and not arguments.effort_scale:  # replay scales nothing
+        words = [(judged or fitted)[0], "--model", files["module"], "--parameters", files["parameters"]]
+        words += ["--topic", arguments.topic] if arguments.topic else []
+        words += [word for renaming in arguments.rename for word in ("--rename", renaming)]
+        print(f"judge it: kane_dynamics replay {shlex.join(map(str, words))}")
     held = found.judged.held
     residual = held.relative(found.found.written.node_errors)
     if arguments.max_residual is not None and residual > arguments.max_residual:

@@ -35,12 +35,15 @@ WORD = re.compile(r"\w+")
 def find_package(name: str, file: Path, folders: Sequence[Path] = ()) -> Path | None:
     """The folder of package ``name``, which ``file`` asks for; None where it is not found.
 
-    Looked at are, in this order: ``folders`` (each a package or a folder of packages), the package that holds
-    ``file``, AMENT_PREFIX_PATH, ROS_PACKAGE_PATH, and the packages beside ``file`` and beside each folder
-    above it. There a folder counts that belongs to the user, to root or to the owner of ``file``: in a shared
-    folder anybody may put a package.
+    Looked at are, in this order: ``folders`` (each a package or a folder of packages, of this name in its
+    package.xml or else as a folder), the package that holds ``file``, AMENT_PREFIX_PATH, ROS_PACKAGE_PATH,
+    and the packages beside ``file`` and beside each folder above it. There a folder counts that belongs to
+    the user, to root or to the owner of ``file``: in a shared folder anybody may put a package.
     """
-    return next((folder for folder in _candidates(name, file, folders) if is_package(folder, name)), None)
+    packages = (folder for folder in _packages_in(folders) if is_package(folder, name))
+    called = (folder for folder in _packages_in(folders) if folder.name == name and folder.is_dir())
+    others = (folder for folder in _candidates(name, file) if is_package(folder, name))
+    return next(itertools.chain(packages, called, others), None)
 
 
 def searched(file: Path, folders: Sequence[Path] = ()) -> list[str]:
@@ -59,9 +62,8 @@ def is_package(folder: Path, name: str) -> bool:
     return found is not None and found[1].decode(errors="replace") == name
 
 
-def _candidates(name: str, file: Path, folders: Sequence[Path]) -> Iterator[Path]:
+def _candidates(name: str, file: Path) -> Iterator[Path]:
     above = file.resolve().parents
-    yield from _packages_in(folders)
     yield from above
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     yield from (Path(prefix, "share", name) for prefix in prefixes if prefix)

@@ -31,6 +31,7 @@ from kane_dynamics_ros.runtime.model import (
 from kane_dynamics_ros.runtime.parameters import Parameters
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel, checked_array
 from kane_dynamics_ros.runtime.units import Units
+from kane_dynamics_ros.text import listed
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"
@@ -155,9 +156,11 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     shipped = sorted(p.stem for p in SHIPPED.glob("*.h"))
     if str(source) in shipped:
         return SHIPPED / f"{source}.py"
+    beside = [str(p.with_suffix(".py")) for p in sorted(path.parent.glob("*.h"))]  # as generate writes them
+    there = f"; those in its folder are {listed(beside)}" if beside else ""
     message = (
         f"no model {str(source)!r}: give the path of a generated NAME.py (kane_dynamics generate writes "
-        f"one), or one of the shipped models: {', '.join(shipped)}"
+        f"one), or one of the shipped models: {', '.join(shipped)}{there}"
     )
     raise ModelError(message, "not_found", found=str(source))
 

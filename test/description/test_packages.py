@@ -66,6 +66,16 @@ def test_what_is_given_comes_first_and_the_files_own_package_next(tmp_path, arm)
     assert find_package("arm_description", arm) == arm.parents[1]
 
 
+@pytest.mark.parametrize("given", ["far", "far/parts"])
+def test_a_given_folder_counts_by_its_own_name_where_no_package_xml_has_it(tmp_path, arm, given):
+    """As example-robot-data, whose package.xml says example_robot_descriptions."""
+    folder = package(tmp_path / "far" / "parts", "parts_descriptions")
+    assert find_package("parts", arm, [tmp_path / given]) == folder
+    assert find_package("parts", arm) is None
+    named = package(tmp_path / "far" / "another", "parts")
+    assert find_package("parts", arm, [tmp_path / "far"]) == named
+
+
 def test_a_package_that_is_not_found_is_named_with_the_option_and_the_places(tmp_path, arm):
     (tmp_path / "ws" / "src" / "parts").mkdir()  # no package.xml
     with pytest.raises(DescriptionError) as caught:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 
 import numpy as np
@@ -138,13 +139,16 @@ def test_files_of_the_users_are_not_replaced(name, bag, tmp_path, capsys):
     assert own.read_text() == "mine"
 
 
-def test_bags_to_validate_are_only_judged(bag, tmp_path):
+def test_bags_to_validate_are_only_judged_by_the_command_that_is_printed_too(bag, tmp_path, capsys):
     other, _ = recorded(tmp_path / "other", planted(20), 20.0, seed=5)
     assert run(bag, "--validate", other, "-o", tmp_path / "out", "--holdout", "1/3") == 0
     data = json.loads((tmp_path / "out" / "identified.json").read_text())
     assert [each["used"] for each in data["bags"]] == ["fitted", "judged"]
     assert data["seconds_fitted"] > 25
     assert data["residual"]["held_out"]["relative"]["identified"] < 0.01
+    _, _, next_command = capsys.readouterr().out.splitlines()[-1].partition(": kane_dynamics ")
+    assert str(other) in next_command
+    assert main([*shlex.split(next_command), "--max-nrmse", "0.01"]) == 0
 
 
 @pytest.mark.parametrize(

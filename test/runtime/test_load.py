@@ -40,6 +40,12 @@ def test_a_missing_model_is_named_with_the_ones_there_are() -> None:
     assert "manipulator_5dof" in str(error)
 
 
+def test_a_missing_model_is_named_with_those_in_its_folder(small: Path) -> None:
+    error = refused(small.with_name("my_robot.py"))
+    assert error.code == "not_found"
+    assert str(small) in str(error)
+
+
 def test_a_changed_module_is_refused_before_any_of_it_runs(small: Path, tmp_path: Path) -> None:
     trace = tmp_path / "ran"
     small.write_text(f"open({str(trace)!r}, 'w')\n" + small.read_text())
