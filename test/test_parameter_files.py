@@ -148,10 +148,10 @@ def test_gains_that_are_not_given_follow_the_drives_inertia_too():
     values = {each.name: each.default for each in TABLE} | {"mode": "feedforward_pd", "payload.mass": 3.0}
     values |= {"rotor_inertia": ROTORS.tolist(), "friction.coupling": C.ravel().tolist()}
     bodies = MODEL.with_parameters(rotor_inertia=np.zeros(N)).mass_matrix(np.zeros(N))
-    inertia = np.diag(bodies + C.T @ np.diag(ROTORS) @ C)
+    inertia = 1.0 / np.diag(np.linalg.inv(bodies + C.T @ np.diag(ROTORS) @ C))
     law = build_settings(values, MODEL).law
-    np.testing.assert_allclose(law.kp, 400.0 * inertia, rtol=1e-12)
-    np.testing.assert_allclose(law.kd, 40.0 * inertia, rtol=1e-12)
+    np.testing.assert_allclose(law.kp, 400.0 * inertia, rtol=1e-11)  # rounding in the inverse
+    np.testing.assert_allclose(law.kd, 40.0 * inertia, rtol=1e-11)
 
 
 def test_the_simulated_arm_refuses_drives_that_are_not_independent():

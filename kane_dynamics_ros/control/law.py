@@ -237,16 +237,48 @@ class WeakDamping(NamedTuple):
     damping: float
 
 
+def felt_inertia(M: Array) -> Array:
+    """1 / (M^-1)_ii (n,): the inertia that each joint feels while the others are free to move.
+
+    M_ii is felt where the others stand still, in an outstretched arm several times as much. Where M is
+    singular, the answer is M_ii.
+    """
+    try:
+        inverse_factor = np.linalg.inv(np.linalg.cholesky(M))
+    except np.linalg.LinAlgError:
+        return np.array(M.diagonal())
+    felt: Array = 1.0 / np.square(inverse_factor).sum(axis=0)  # M^-1 = L^-T L^-1
+    return felt
+
+
+def gain_unit(law: Law, q: Array) -> Array:
+    """What a gain of 1 of each joint is in accelerations, (n,): gains over it are in 1/s^2 and 1/s."""
+    pd = law.mode == "feedforward_pd"
+    return felt_inertia(law.rigid.mass_matrix(q)) if pd else np.ones(len(law.kp))
+
+
 def too_stiff(law: Law, q: Array, period: float, damping: float, delay: int = DELAY) -> WeakDamping | None:
     """The first joint whose gains at ``q`` (n,) have less than that damping ratio at ``period`` [s]."""
     if law.mode not in ("feedforward_pd", "computed_torque"):
         return None
-    stiffness, damper = law.kp, law.kd  # computed torque's are of accelerations already
-    if law.mode == "feedforward_pd":
-        mobility = np.linalg.inv(law.rigid.mass_matrix(q)).diagonal()
-        stiffness, damper = stiffness * mobility, damper * mobility
-    gains = zip(stiffness.tolist(), damper.tolist(), strict=True)
+    unit = gain_unit(law, q)
+    gains = zip((law.kp / unit).tolist(), (law.kd / unit).tolist(), strict=True)
     for joint, (kp, kd) in enumerate(gains):
         if kp and (found := damping_ratio(kp, kd, period, delay)) < damping:
             return WeakDamping(joint, kp, kd, found)
     return None
+
+
+def damped_gains(law: Law, q: Array, period: float, damping: float) -> tuple[Array, Array]:
+    """kp and kd (n,), in the law's units, of which no joint's has less than that damping ratio.
+
+    Gains that are damped so well stay; of the others kp is lowered where it must be, and kd made critical.
+    """
+    unit = gain_unit(law, q)
+    kp, kd = law.kp / unit, law.kd / unit
+    most = critical_gains(period, damping)[0]
+    for joint in np.flatnonzero(kp).tolist():
+        if damping_ratio(kp[joint], kd[joint], period) < damping:
+            kp[joint] = min(kp[joint], most)
+            kd[joint] = 2.0 * math.sqrt(kp[joint])
+    return kp * unit, kd * unit

@@ -192,7 +192,7 @@ def test_gains_that_are_too_high_for_the_rate_are_told_with_some_that_are_not(st
         lambda: lab.hold(0.5, rate=60.0),
         40.0,
     )
-    assert "raise the rate, or set them to " in node.log
+    assert "raise the rate, or set -p computed_torque.kp:=" in node.log
     for kp, accepted in ((1e6, False), (300.0, True)):  # the first is far too high for any real loop
         value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=[kp])
         request = SetParameters.Request(parameters=[Parameter(name="computed_torque.kp", value=value)])

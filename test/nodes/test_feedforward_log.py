@@ -1,16 +1,21 @@
 """What the log says about effort limits when the model has been loaded."""
 
+import shlex
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.control.law import WeakDamping, damping_ratio
-from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, remedy
+import rclpy
+
+from kane_dynamics_ros.control.law import TermSwitches, build_law, gain_unit, too_stiff
+from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, weak_damping_text
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
+from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -77,9 +82,34 @@ def test_positions_within_the_limits_are_not_worth_a_word():
     assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []
 
 
-def test_the_advice_for_weak_damping_helps():
-    """Gains of 12.3 1/s^2 and 1.23 1/s are not too high for 1 kHz: they lack damping."""
-    assert remedy(WeakDamping(0, 12.3, 1.23, 0.17), 1000.0) == "raise the second to 7.01, 5.7 times as much"
-    assert remedy(WeakDamping(0, 400.0, 0.0, -0.02), 1000.0) == "raise the second to 40"
-    assert damping_ratio(12.3, 5.7 * 1.23, 1e-3) > 2 * LEAST_DAMPING
-    assert remedy(WeakDamping(0, 1e6, 2e3, -0.1), 1000.0).startswith("raise the rate, or set them to ")
+@pytest.mark.parametrize("mode", ["feedforward_pd", "computed_torque"])
+@pytest.mark.parametrize(
+    ("kp", "kd", "too_high"),
+    [
+        ([12.3], [1.23], False),  # not too high for 1 kHz: they lack damping
+        ([400.0], [0.0], False),
+        ([1e6, 400.0, 400.0, 0.0, 123.456], [2e3, 40.0, 0.0, 0.0, 20.0], True),
+    ],
+)
+def test_the_advice_for_weak_damping_can_be_pasted_and_helps(mode, kp, kd, too_high):
+    """kp and kd are in 1/s^2 and 1/s; none of the kp that it tells is above the present one."""
+    q = np.zeros(5)
+    unit = gain_unit(build_law(mode, MODEL, q, q, TermSwitches()), q)
+    values = {each.name: each.default for each in TABLE} | {"mode": mode}
+    present = {f"{mode}.kp": kp * unit, f"{mode}.kd": kd * unit}
+    law = build_settings(values | {name: each.tolist() for name, each in present.items()}, MODEL).law
+    text = weak_damping_text(law, q, 1000.0)
+    assert ("raise the rate" in text) == too_high
+    words = shlex.split(text[text.index("set -p ") + len("set ") :])
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    try:
+        node = rclpy.create_node("pasted", context=context, cli_args=["--ros-args", *words])
+        declare(node, TABLE)
+        told = {name: read(node, TABLE)[name] for name in present}
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+    assert (np.array(told[f"{mode}.kp"]) <= present[f"{mode}.kp"] * (1.0 + 1e-12)).all()
+    advised = build_settings(values | told, MODEL).law
+    assert too_stiff(advised, q, 1e-3, 0.98 * LEAST_DAMPING) is None  # three digits of each

@@ -185,13 +185,33 @@ def test_every_parameter_is_in_the_reference():
     assert [each.name for each in TABLE if f"| `{each.name}` |" not in text] == []
 
 
-def test_pd_gains_that_are_not_given_follow_from_each_joints_inertia():
+def test_pd_gains_that_are_not_given_accelerate_each_joint_as_computed_torque_does_an_error():
     law = build_settings(DEFAULTS | {"mode": "feedforward_pd"}, MODEL).law
-    inertia = MODEL.mass_matrix(np.zeros(5)).diagonal()
-    np.testing.assert_allclose(law.kp, DEFAULTS["computed_torque.kp"][0] * inertia)
-    np.testing.assert_allclose(law.kd, DEFAULTS["computed_torque.kd"][0] * inertia)
+    rest = np.zeros(5)
+    for j in range(5):
+        for gain, name in ((law.kp[j], "kp"), (law.kd[j], "kd")):
+            effort = MODEL.gravity(rest)
+            effort[j] += gain
+            (expected,) = DEFAULTS[f"computed_torque.{name}"]
+            assert MODEL.forward_dynamics(rest, rest, effort)[j] == pytest.approx(expected, rel=1e-9)
     given = build_settings(DEFAULTS | {"mode": "feedforward_pd", "feedforward_pd.kp": [7.0]}, MODEL).law
     np.testing.assert_array_equal(given.kp, [7.0] * 5)
+
+
+def test_pd_gains_that_are_not_given_are_stable_with_all_joints_free_at_500_hz():
+    """The arm linear about zero, its commands two periods late, from an error of 1 mrad, for four seconds.
+
+    The slowest mode, with the least eigenvalue 3.7 1/s of M^-1 Kd, decays at half of that: by a thousand.
+    """
+    law = build_settings(DEFAULTS | {"mode": "feedforward_pd"}, MODEL).law
+    mobility, period = np.linalg.inv(MODEL.mass_matrix(np.zeros(5))), 2e-3
+    q, qd = 1e-3 * np.array([1.0, -1.0, 1.0, -1.0, 1.0]), np.zeros(5)
+    on_the_way = [np.zeros(5), np.zeros(5)]
+    for _ in range(2000):
+        on_the_way.append(-law.kp * q - law.kd * qd)
+        acceleration = mobility @ on_the_way.pop(0)
+        q, qd = q + period * qd + 0.5 * period**2 * acceleration, qd + period * acceleration
+    assert np.abs(q).max() < 1e-5
 
 
 def test_a_misspelt_parameter_does_not_pass_unnoticed():

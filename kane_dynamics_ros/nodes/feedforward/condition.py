@@ -10,11 +10,13 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import states
-from kane_dynamics_ros.control.law import DELAY, WeakDamping, critical_gains, too_stiff
+from kane_dynamics_ros.control.law import DELAY, Law, critical_gains, too_stiff
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
+from kane_dynamics_ros.nodes.feedforward.parameters import gains_to_paste
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS, status_of
 from kane_dynamics_ros.text import named
 
@@ -100,14 +102,8 @@ class Condition:
         if self._judged is settings or self._readings < READINGS:
             return
         self._judged = settings
-        found = too_stiff(settings.law, controller.reader.q, 1.0 / rate, LEAST_DAMPING)
-        if found is not None:
-            self._logger.warning(
-                f"at the measured {rate:.0f} Hz, with {DELAY} periods of delay, the gains of joint "
-                f"{controller.model.joint_names[found.joint]} ({found.kp:.3g} 1/s^2 and {found.kd:.3g} 1/s) "
-                f"give a damping ratio of {found.damping:.2f}"
-                f"{', which is unstable' if found.damping < 0.0 else ''}; {remedy(found, rate)}"
-            )
+        if text := weak_damping_text(settings.law, controller.reader.q, rate):
+            self._logger.warning(text)
 
     # /diagnostics
 
@@ -172,14 +168,22 @@ class Condition:
             yield f"commands on {self._commands} come from {', '.join(sorted(names))}; only one may send them"
 
 
-def remedy(found: WeakDamping, rate: float) -> str:
-    """What helps gains that damp too little at ``rate`` [Hz]: they are too high for it, or kd is too low."""
+def weak_damping_text(law: Law, q: Array, rate: float) -> str:
+    """The first joint whose gains damp too little at ``rate`` [Hz] and gains that do not; empty: none."""
+    found = too_stiff(law, q, 1.0 / rate, LEAST_DAMPING)
+    if found is None:
+        return ""
+    joint, kp, kd = law.rigid.joints[found.joint], law.kp[found.joint], law.kd[found.joint]
+    unit = f"{joint.effort_unit}/{joint.unit}" if law.mode == "feedforward_pd" else "1/s^2"
+    per_speed = f"{joint.effort_unit} s/{joint.unit}" if law.mode == "feedforward_pd" else "1/s"
     best_kp, best_kd = critical_gains(1.0 / rate, LEAST_DAMPING)
-    if found.kp > best_kp or found.kd > best_kd:
-        return f"raise the rate, or set them to {best_kp:.3g} and {best_kd:.3g}"
-    enough = 2.0 * math.sqrt(found.kp)
-    times = f", {enough / found.kd:.2g} times as much" if found.kd else ""
-    return f"raise the second to {enough:.3g}{times}"
+    wait = "raise the rate, or " if found.kp > best_kp or found.kd > best_kd else ""
+    return (
+        f"at the measured {rate:.0f} Hz, with {DELAY} periods of delay, the gains of joint {joint.name} "
+        f"({kp:.3g} {unit} and {kd:.3g} {per_speed}) give a damping ratio of {found.damping:.2f}"
+        f"{', which is unstable' if found.damping < 0.0 else ''}; {wait}set "
+        f"{gains_to_paste(law, q, 1.0 / rate, LEAST_DAMPING)}"
+    )
 
 
 def _name(info: Any) -> str:

@@ -21,13 +21,13 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.goals import own_tolerances
-from kane_dynamics_ros.control.law import Efforts, Law, critical_gains, efforts_by_term, too_stiff
+from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term, too_stiff
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings
 from kane_dynamics_ros.control.states import Reaction
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
-from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import build_settings, gains_to_paste
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
     BURST_QOS,
@@ -225,12 +225,11 @@ class Controller:
         period = min(1.0 / self.rate, self.reader.period_ns / SECOND_NS)
         found = too_stiff(law, self.reader.q, period, UNBEARABLE, delay=1)
         if found is not None:
-            name = "computed_torque.kp" if law.mode == "computed_torque" else "feedforward_pd.kp"
-            kp, kd = critical_gains(period, 0.0)
+            name = f"{law.mode}.kp"
             allowed = (
-                f"what states at {1.0 / period:.0f} Hz can bear: with {found.kp:.3g} 1/s^2 and "
-                f"{found.kd:.3g} 1/s joint {self.model.joint_names[found.joint]!r} would swing up; at "
-                f"{kp:.3g} and {kd:.3g} it just does not"
+                f"what states at {1.0 / period:.0f} Hz can bear: joint "
+                f"{self.model.joint_names[found.joint]!r} would swing up; with "
+                f"{gains_to_paste(law, self.reader.q, period, 0.0)} it just does not"
             )
             raise wrong_parameter(name, values[name], allowed)
 

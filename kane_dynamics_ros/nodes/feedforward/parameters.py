@@ -10,7 +10,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import limits
 from kane_dynamics_ros.control.goals import Tolerances
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, damped_gains, felt_inertia
 from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
@@ -112,10 +112,30 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
 
 
 def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
-    """Kp or Kd (n,) of the mode; PD gains that are not given follow from the inertias without payload."""
+    """Kp or Kd (n,) of the mode; PD gains that are not given follow from the inertias that the joints feel.
+
+    Without payload, at zero.
+    """
     n = len(model.joints)
     computed = np.array(per_joint(f"computed_torque.{name}", values[f"computed_torque.{name}"], n))
     bare = model.with_parameters(payload=dict.fromkeys(model.tips, Payload()))
-    inertia = bare.mass_matrix(np.zeros(n)).diagonal()
+    inertia = felt_inertia(bare.mass_matrix(np.zeros(n)))
     pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd
+
+
+def gains_to_paste(law: Law, q: Array, period: float, damping: float) -> str:
+    """Arguments for the command line with gains of that damping ratio at ``period`` [s], none above its kp.
+
+    Three digits of each, kp's rounded down.
+    """
+    kp, kd = damped_gains(law, q, period, damping)
+    return " ".join(
+        f'-p {law.mode}.{name}:="{[_three_digits(value, down) for value in gains.tolist()]}"'
+        for name, gains, down in (("kp", kp, True), ("kd", kd, False))
+    )
+
+
+def _three_digits(value: float, down: bool) -> float:
+    rounded = float(f"{value:.3g}")
+    return float(f"{value * (1.0 - 5e-3):.3g}") if down and rounded > value else rounded
