@@ -252,7 +252,7 @@ def felt_inertia(M: Array) -> Array:
 
 
 def gain_unit(law: Law, q: Array) -> Array:
-    """What a gain of 1 of each joint is in accelerations, (n,): gains over it are in 1/s^2 and 1/s."""
+    """What the law's gains are divided by to be of accelerations, in 1/s^2 and 1/s, (n,)."""
     pd = law.mode == "feedforward_pd"
     return felt_inertia(law.rigid.mass_matrix(q)) if pd else np.ones(len(law.kp))
 

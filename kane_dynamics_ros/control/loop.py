@@ -44,9 +44,11 @@ from kane_dynamics_ros.control.watches import (
     RelapseWatch,
     SaturationWatch,
     Seen,
+    late_text,
     seen,
 )
 from kane_dynamics_ros.errors import NonFiniteError
+from kane_dynamics_ros.text import named
 
 STOP_PERIODS = 20  # of the states: a stop that is shorter is none for a loop with delays
 SLOW = 0.01  # [rad/s or m/s]: an arm that is slower stays where it is
@@ -366,8 +368,8 @@ class ControlLoop:
         self._last_ns = now_ns
         away = isinstance(self.state, states.Reacting)
         self.seen, faults = seen(self.seen, q, time, law, safety, settings.fastest, away)
-        for fault in faults:
-            self._raise(fault, time)
+        for fault, why in faults.items():
+            self._raise(fault, why, time)
         if isinstance(self.state, states.Reacting):
             self.state = states.after_good_state(self.state, time, safety)
             if not isinstance(self.state, states.Reacting):
@@ -448,12 +450,14 @@ class ControlLoop:
         except NonFiniteError:
             wanted = np.full(len(q), math.nan)
         if not finite(wanted):
-            self._raise("non_finite", time)
+            bad = named("joint", np.array(settings.law.rigid.joint_names)[~np.isfinite(wanted)].tolist())
+            self._raise("non_finite", f"the effort of {bad} is not finite", time)
             return self._reaction(time)
         tau, clamped = self._limited(wanted, time)
         names, longest = settings.law.rigid.joint_names, settings.safety.saturation_time
         if self.saturation.lasts(clamped, names, time, longest):
-            self._raise("saturation", time)
+            joints = named("joint", np.array(names)[clamped].tolist())
+            self._raise("saturation", f"{joints}, for {longest:g} s or more (safety.saturation_time)", time)
         self.last = ControlStep(reference, wanted, tau, q, qd, self._direction)
         if self._slow is not None:
             self._slow = self._slow + 1 if np.abs(qd).max() < SLOW else 0
@@ -466,7 +470,8 @@ class ControlLoop:
         if self.seen.q is None or not 0.0 < timeout < time - self.seen.time:
             return None
         if not isinstance(self.state, states.Reacting) or self.state.good_since is not None:
-            self._raise("stale_state", time)
+            why = late_text(time - self.seen.time, timeout, "state_timeout")
+            self._raise("stale_state", why, time)
         return self._reaction(time)
 
     def _reaction(self, time: float) -> Array | None:
@@ -558,13 +563,14 @@ class ControlLoop:
             self.counts["tracking_error"] += 1
             self.state = states.Holding(hold_at(self.seen.q, self._last_ns), self.seen.q)
         else:
-            self._raise("tracking_error", time)
+            self._raise("tracking_error", self.lost, time)
 
-    def _raise(self, fault: states.FaultKind, time: float) -> None:
+    def _raise(self, fault: states.FaultKind, why: str, time: float) -> None:
         self.counts[fault] += 1
         if self.settings.safety.reactions[fault] == "ignore":
             return
         relapses = self._relapses.count(self.state, fault, time, states.RELAPSE_TIME)
-        self.state = states.raised(self.state, fault, self.settings.safety, relapses >= states.MOST_RELAPSES)
+        lasting = relapses >= states.MOST_RELAPSES
+        self.state = states.raised(self.state, fault, self.settings.safety, lasting, why)
         if isinstance(self.state, states.Reacting):
-            self.goals.drop(f"{fault}: reaction is {self.state.reaction}", fault)
+            self.goals.drop(f"{fault}: {why}; reaction is {self.state.reaction}", fault)

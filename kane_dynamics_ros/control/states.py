@@ -99,7 +99,7 @@ class Suspended:
 class Reacting:
     """A fault is reacted to. ``good_since`` [s]: since when states have been good again; None: not yet.
 
-    ``lasting``: it came back too often; other settings or a new activation end it.
+    ``lasting``: it came back too often; other settings or a new activation end it. ``why``: its figures.
     """
 
     fault: FaultKind
@@ -107,6 +107,7 @@ class Reacting:
     good_since: float | None = None
     then: Starting | Collided | Suspended = Starting()
     lasting: bool = False
+    why: str = ""
 
 
 Pause = Starting | Collided | Suspended
@@ -120,7 +121,7 @@ def untracked(state: State) -> Pause:
     return state if isinstance(state, (Collided, Suspended)) else Starting()
 
 
-def raised(state: State, fault: FaultKind, safety: Safety, lasting: bool = False) -> State:
+def raised(state: State, fault: FaultKind, safety: Safety, lasting: bool = False, why: str = "") -> State:
     """After a fault: of two reactions the stronger one; one that is ignored changes nothing."""
     reaction = safety.reactions[fault]
     if reaction == "ignore":
@@ -128,7 +129,7 @@ def raised(state: State, fault: FaultKind, safety: Safety, lasting: bool = False
     stronger = isinstance(state, Reacting) and REACTIONS.index(state.reaction) > REACTIONS.index(reaction)
     if isinstance(state, Reacting) and (state.lasting or stronger):
         return replace(state, good_since=None)
-    return Reacting(fault, reaction, then=untracked(state), lasting=lasting)
+    return Reacting(fault, reaction, then=untracked(state), lasting=lasting, why=why)
 
 
 def after_good_state(state: Reacting, time: float, safety: Safety) -> State:

@@ -28,26 +28,42 @@ class Seen(NamedTuple):
 
 def seen(
     last: Seen, q: Array, time: float, law: Law, safety: Safety, fastest: Array | None, away: bool
-) -> tuple[Seen, tuple[FaultKind, ...]]:
-    """What is known after one more state, and the faults that it shows.
+) -> tuple[Seen, dict[FaultKind, str]]:
+    """What is known after one more state, and the faults that it shows, each with its figures.
 
     A pause is an overrun when it is longer than ``overrun_period``. A joint jumped when it moved further than
     ``position_jump``, or than it can at ``JUMP_FACTOR`` times the ``fastest`` speeds (n,). After a pause that
     was reacted to (``away``) an arm may be anywhere.
     """
     if last.q is None:
-        return Seen(q, q, time), ()
+        return Seen(q, q, time), {}
     gap = time - last.time
-    faults: tuple[FaultKind, ...] = ("overrun",) if 0.0 < safety.overrun_period < gap else ()
+    faults: dict[FaultKind, str] = {}
+    if 0.0 < safety.overrun_period < gap:
+        faults["overrun"] = late_text(gap, safety.overrun_period, "overrun_period")
     excused = away and 0.0 < safety.state_timeout <= gap
     if safety.position_jump and not excused:
         moved = np.abs(position_error(law, q, last.q))
-        largest: Array | float = safety.position_jump
+        largest = np.full_like(moved, safety.position_jump)
         if fastest is not None:
             largest = np.minimum(fastest * (JUMP_FACTOR * (gap + JITTER)), largest)
         if any((moved > largest).tolist()):
-            return Seen(q, last.good_q, time), (*faults, "position_jump")
+            i = int(np.argmax(moved - largest))
+            joint = law.rigid.joints[i]
+            limit = (
+                "twice its velocity limit" if largest[i] < safety.position_jump else "safety.position_jump"
+            )
+            faults["position_jump"] = (
+                f"joint {joint.name} moved by {moved[i]:.3g} {joint.unit} in {1e3 * gap:.3g} ms; at most "
+                f"{largest[i]:.3g} {joint.unit} ({limit})"
+            )
+            return Seen(q, last.good_q, time), faults
     return Seen(q, q, time), faults
+
+
+def late_text(gap: float, allowed: float, parameter: str) -> str:
+    """Figures of a state that did not come for ``gap`` [s]."""
+    return f"no state for {gap:.3g} s; at most {allowed:g} s (safety.{parameter})"
 
 
 class NoEffect(NamedTuple):

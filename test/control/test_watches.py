@@ -32,12 +32,12 @@ def after(moved, gap=0.001, safety=SAFETY, fastest=None, away=False, law=LAW):
 
 def test_the_first_state_shows_nothing_and_is_good():
     found, faults = seen(Seen(), Q, 5.0, LAW, SAFETY, None, False)
-    assert (found.q is Q, found.good_q is Q, found.time, faults) == (True, True, 5.0, ())
+    assert (found.q is Q, found.good_q is Q, found.time, faults) == (True, True, 5.0, {})
 
 
 def test_a_state_that_jumped_is_seen_but_not_good():
     found, faults = after(0.6 * FIRST)
-    assert faults == ("position_jump",)
+    assert tuple(faults) == ("position_jump",)
     np.testing.assert_array_equal(found.q, Q + 0.6 * FIRST)
     np.testing.assert_array_equal(found.good_q, Q)
     assert found.time == 5.001
@@ -69,7 +69,24 @@ def test_a_state_that_jumped_is_seen_but_not_good():
     ],
 )
 def test_faults_of_a_state(given, faults):
-    assert after(**given)[1] == faults
+    assert tuple(after(**given)[1]) == faults
+
+
+@pytest.mark.parametrize(
+    ("given", "fault", "figures"),
+    [
+        ({"moved": 0.61 * FIRST, "gap": 0.002}, "position_jump", ("gamma_1", "0.61 rad", "2 ms", "0.5 rad")),
+        (
+            {"moved": [0.3, 0.0, 0.0, 0.0, 0.3], "gap": 0.03, "fastest": np.array([9.0, 9.0, 9.0, 9.0, 2.0])},
+            "position_jump",
+            ("gamma_4", "0.3 rad", "30 ms", "0.2 rad", "velocity limit"),  # 2 (30 ms + 20 ms) 2 rad/s
+        ),
+        ({"moved": 0.0, "gap": 0.031}, "overrun", ("0.031 s", "0.02 s", "safety.overrun_period")),
+    ],
+)
+def test_a_fault_comes_with_joint_size_and_limit(given, fault, figures):
+    why = after(**given)[1][fault]
+    assert [figure for figure in figures if figure not in why] == []
 
 
 def missing(states, span=0.3, noticed=0.05):

@@ -74,7 +74,8 @@ class Condition:
         elif self._collision is None and collision is not None:
             self._logger.info(f"the collision at joint {collision.joint} was reset")
         counts = Counter(lost=loop.counts["tracking_error"], refused=reader.refusals.total())
-        if counts["lost"] > self._told["lost"]:
+        told = self._fault is not None and self._fault.fault == "tracking_error"
+        if counts["lost"] > self._told["lost"] and not told:
             reaction = loop.settings.safety.reactions["tracking_error"]
             self._logger.error(
                 f"tracking_error: {loop.lost}; reaction is {reaction}", throttle_duration_sec=1.0
@@ -219,7 +220,7 @@ def _figures(controller: Controller) -> dict[str, str]:
 
 def reaction_text(state: states.Reacting) -> str:
     """A fault that is reacted to, and how long."""
-    text = f"{state.fault}: reaction is {state.reaction}"
+    text = f"{state.fault}: {state.why}; reaction is {state.reaction}"
     if state.lasting:
         text += (
             f", to stay: it came back {states.MOST_RELAPSES} times within {states.RELAPSE_TIME:g} s of a "
