@@ -6,7 +6,7 @@ A room has a class of its own where somebody catches it; it derives from ``KaneD
 from collections.abc import Sequence
 from typing import Any
 
-from kane_dynamics_ros.text import named
+from kane_dynamics_ros.text import did_you_mean, named
 
 # Packages of others by the extras of setup.cfg that bring them; without an extra: every installation has them
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -114,7 +114,8 @@ def non_finite(name: str) -> NonFiniteError:
 
 def unknown_joint(found: str, known: Sequence[str]) -> UnknownJointError:
     """A joint that the model does not have."""
-    message = f"unknown joint {found!r}; the model's joints are {', '.join(map(repr, known))}"
+    names = ", ".join(map(repr, known))
+    message = f"unknown joint {found!r}; {did_you_mean(found, known)}the model's joints are {names}"
     return UnknownJointError(message, found=found, known=tuple(known))
 
 

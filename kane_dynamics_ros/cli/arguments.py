@@ -49,7 +49,8 @@ def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], f
     def read(text: str) -> float:
         number = number_in(text)
         if not (number > 0.0 and number >= least):
-            raise unusable(option, text, f"found no positive number; allowed is {allowed}")
+            found = "found no positive number; " if not number > 0.0 else ""
+            raise unusable(option, text, f"{found}allowed is {allowed}")
         return number
 
     return read

@@ -13,6 +13,7 @@ from pathlib import Path
 from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.errors import KaneDynamicsError, ros_missing, unknown_joint
+from kane_dynamics_ros.replay.attribution import TipBody
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.recording import read_renamings
@@ -21,6 +22,7 @@ from kane_dynamics_ros.replay.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.text import named
 from kane_dynamics_ros.this_python import can_import
+from kane_dynamics_ros.yaml_text import parameter_file, rounded
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 
@@ -60,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when an allowed error is exceeded."""
     if arguments.xacro and arguments.urdf is None:
         raise KaneDynamicsError("--xacro is for the xacro file of --urdf FILE, which is not given", "xacro")
-    joints = load_model(arguments.model).joint_names
+    model = load_model(arguments.model)
+    joints = model.joint_names
     most_rmse = dict(arguments.max_rmse)
     for joint in most_rmse:
         if joint not in joints:
@@ -89,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         for bag, folder in zip(bags, cli.report_folders(arguments.report, bags), strict=True)
     ]
     results = _results(jobs, arguments.jobs, arguments.dask)
-    return max(_show(result, arguments.max_nrmse, most_rmse) for result in results)
+    return max(_show(result, arguments, most_rmse, model.tips[0]) for result in results)
 
 
 def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[JobResult]:
@@ -107,13 +110,19 @@ def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[Jo
         yield result
 
 
-def _show(result: JobResult, most_nrmse: float | None, most_rmse: Mapping[str, float]) -> int:
-    """Print one result; its exit code."""
+def _show(result: JobResult, arguments: argparse.Namespace, most_rmse: Mapping[str, float], tip: str) -> int:
+    """Print one result, and parameters that give the model a body found at its first tip; its exit code."""
     if result.verdict is None:
         print(f"error: {result.error}", file=sys.stderr)
         return FAILED
-    above = list(exceeded(result.verdict, most_nrmse, most_rmse))
+    above = list(exceeded(result.verdict, arguments.max_nrmse, most_rmse))
     print("\n".join([*table(result.verdict), *above, ""]), flush=True)
+    cause = result.verdict.cause
+    if isinstance(cause, TipBody) and cause.frame == tip and cause.mass > 0.0 and not arguments.parameters:
+        mass, *com = rounded((cause.mass, *(round(each, 3) + 0.0 for each in cause.com)))
+        friction = dict.fromkeys(("urdf_damping", "urdf_friction"), bool(arguments.urdf_friction))
+        content = {"payload": {"mass": mass, "com": com}, "friction": friction}
+        print(parameter_file(content, ["tried by replay --parameters FILE with a file of these lines:"]))
     for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     still = [joint.name for joint in result.verdict.joints if not joint.judged]

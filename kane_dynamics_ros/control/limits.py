@@ -45,12 +45,16 @@ def velocity_limits(joints: Sequence[JointInfo]) -> Array:
 def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
     """One phrase for each joint whose position is far outside its limits, as degrees for radians are."""
     lower, upper = position_limits(joints)
-    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
-    outside = (q < lower - margin) | (q > upper + margin)
     return tuple(
         f"{joints[j].name} is at {q[j]:g}, its limits are {lower[j]:g} to {upper[j]:g}"
-        for j in np.flatnonzero(outside).tolist()
+        for j in np.flatnonzero(far_beyond(q, lower, upper)).tolist()
     )
+
+
+def far_beyond(q: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Which positions (..., n) are so far outside the limits (n,)."""
+    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
+    return np.asarray((q < lower - margin) | (q > upper + margin))
 
 
 # Efforts
@@ -99,6 +103,7 @@ class MotionLimits:
     """Position limits (n,) and velocity limits (n,) of a reference; infinite where there is none."""
 
     joints: tuple[str, ...]
+    units: tuple[str, ...]  # of their positions
     lower: Array
     upper: Array
     fastest: Array
@@ -146,9 +151,16 @@ class MotionLimits:
         outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
         if outside.size:
             row, j = (int(index) for index in outside[0])
+            unit, advice = self.units[j], ""
+            if quantity == "velocity":
+                slower = np.ceil(100 * (np.abs(values) / upper).max()) / 100
+                unit, advice = f"{unit}/s", f"; with all times {slower:g} times as long it is within them"
+            elif far_beyond(values, lower, upper)[:, j].any():
+                advice = ": degrees written for radians?"
+            seconds = round(float(times[row]), 3) + 0.0  # no minus before a zero
             raise TrajectoryError(
-                f"{quantity} of joint {self.joints[j]!r} reaches {values[row, j]:g} at {times[row]:.3f} s "
-                f"from the start; the limits are {lower[j]:g} to {upper[j]:g}",
+                f"{quantity} of joint {self.joints[j]!r} reaches {values[row, j]:g} {unit} at {seconds:.3f} "
+                f"s from the start; the limits are {lower[j]:g} to {upper[j]:g}{advice}",
                 "outside_limits",
                 quantity=quantity,
                 joint=self.joints[j],
@@ -164,7 +176,8 @@ def motion_limits(joints: Sequence[JointInfo], begin: Array | None) -> MotionLim
     lower, upper = position_limits(joints)
     if begin is not None:
         lower, upper = np.minimum(lower, begin), np.maximum(upper, begin)
-    return MotionLimits(tuple(joint.name for joint in joints), lower, upper, velocity_limits(joints))
+    names, units = (tuple(getattr(joint, of) for joint in joints) for of in ("name", "unit"))
+    return MotionLimits(names, units, lower, upper, velocity_limits(joints))
 
 
 def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:

@@ -1,5 +1,7 @@
 """Limits on efforts and references."""
 
+import re
+
 import numpy as np
 import pytest
 from joints import ARM, SECOND, joint, point, request
@@ -110,6 +112,24 @@ def test_the_joint_that_steps_furthest_beyond_its_limit_is_named():
     with pytest.raises(TrajectoryError) as caught:  # 2 and 0.02 are allowed
         check(point(0.0, (2.1, 0.5)), point(1.0, (2.1, 0.5)), joints=joints)
     assert (caught.value.code, caught.value.joint, caught.value.found) == ("step", "elbow", 0.5)
+
+
+def test_a_refusal_of_velocity_says_how_much_slower_the_motion_is_allowed():
+    joints, rest = (joint("shoulder", velocity=2.5), joint("elbow")), (0.0, 0.0)
+    with pytest.raises(TrajectoryError) as caught:
+        check(point(0.2, (0.4, 0.0), rest), joints=joints)
+    factor = float(re.search(r"all times (\S+) times as long", str(caught.value))[1])
+    assert factor == pytest.approx(1.5 * 0.4 / 0.2 / 2.5, abs=0.02)  # a cubic's peak, 1.5 times the mean
+    check(point(0.2 * factor, (0.4, 0.0), rest), joints=joints)
+    assert " rad/s at " in str(caught.value)
+
+
+def test_a_refusal_of_a_position_asks_for_degrees_where_it_is_far_outside():
+    for position, degrees in ((1.2, False), (76.8, True)):
+        with pytest.raises(TrajectoryError) as caught:
+            check(point(100.0, (position, 0.0)))
+        assert ("degrees written for radians?" in str(caught.value)) == degrees
+        assert " rad at " in str(caught.value)
 
 
 def test_an_arm_outside_its_limits_may_move_back_in():

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
+import yaml
 from replay_bags import JOINT_STATE, ROOT, STORE, URDF, effort, motion, pinocchio_arm, record, write_bag
 from rosbags.highlevel import AnyReader
 
@@ -70,6 +72,24 @@ def test_the_table_says_what_was_read_how_and_what_is_to_blame(
         "note: times are header stamps; receive times serve only for the delay of the commands",
         "",
     ]
+
+
+def test_a_body_at_the_tip_is_printed_as_the_parameters_that_account_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arm = pinocchio_arm()
+    tip = arm.frames[arm.getFrameId("tool")].placement
+    arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.02, 0.0, 0.1]), np.zeros((3, 3))))
+    bag = write_bag(tmp_path / "bag", record(Q, QD, effort(arm, Q, QD, QDD), RATE, MODEL.joint_names))
+    assert replay(bag, "--max-nrmse", "0.01") == 1
+    _, mark, rest = capsys.readouterr().out.partition("# tried by replay --parameters FILE")
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text(mark + rest)
+    content = yaml.safe_load(parameters.read_text())["/**"]["ros__parameters"]["payload"]
+    assert content["mass"] == pytest.approx(0.5, rel=0.02)
+    np.testing.assert_allclose(content["com"], [0.02, 0.0, 0.1], atol=0.005)
+    assert replay(bag, "--parameters", parameters, "--max-nrmse", "0.01") == 0  # friction is not switched on
+    assert "# tried" not in capsys.readouterr().out
 
 
 def test_limits_set_the_exit_code(good: Path, lacking: Path, capsys: pytest.CaptureFixture[str]) -> None:
