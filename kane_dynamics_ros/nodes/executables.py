@@ -26,6 +26,7 @@ def run(name: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):  # until the node handles them itself
         signal.signal(number, _end)
     if {"-h", "--help"} & set(sys.argv[1:]):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader, say `head`, may have seen enough
         print("\n".join(help_lines(name)))
         return 0
     if left := not_for_ros(sys.argv[1:]):

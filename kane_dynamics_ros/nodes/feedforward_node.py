@@ -352,6 +352,12 @@ class FeedforwardNode(LifecycleNode):
         self._start_wanted = False
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
+        else:
+            name = self.get_fully_qualified_name()
+            self.get_logger().info(
+                f"waiting: correct the parameter and configure and activate it (ros2 lifecycle set {name} "
+                "configure), publish the right robot_description, or stop it"
+            )
 
     def _on_clock_jump(self, jump: TimeJump) -> None:
         """Simulated time jumped back."""

@@ -15,9 +15,10 @@ from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.node_parameters import Values
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import listed, named
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
+SIMULATED_NS = 1_000_000 * SECOND_NS  # below that a stamp is a simulation's: 12 days
 MOST_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
 
 
@@ -49,6 +50,7 @@ class JointStateReader:
         """``values`` are the checked parameters of the node."""
         self.refusals: Counter[str] = Counter()
         self.last_refusal = ""
+        self.strangers: list[str] = []  # the names in the last message, where none is ours
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
@@ -108,7 +110,9 @@ class JointStateReader:
         if order is None:
             return self._refuse("duplicate_name", f"a joint is named twice in {listed(names)}")
         if order.ours is not None and not order.ours.size:
+            self.strangers = names
             return False  # not about us
+        self.strangers = []
         stamp_ns = nanoseconds_of(message.header.stamp)
         return (
             self._is_timely(stamp_ns, now_ns, order)
@@ -120,6 +124,15 @@ class JointStateReader:
         """Joints without a fresh state; those that never had one when the timeout is 0."""
         oldest = time - (self.timeout or math.inf)
         return [name for name, came in zip(self._joint_names, self._came, strict=True) if not came > oldest]
+
+    def absence(self) -> str:
+        """Why no joint of ours has a state, as far as what came tells."""
+        if self.strangers:
+            ours = named("joint", self._joint_names)
+            return f"joint_states carries {listed(self.strangers)}, none of the model's {ours}"
+        if self.last_refusal:
+            return f"joint states are refused: {self.last_refusal}"
+        return "no joint states have come yet"
 
     def _order_of(self, names: list[str]) -> NameOrder | None:
         """The mapping for a list of names, remembered; None when a joint of ours is named twice."""
@@ -154,10 +167,11 @@ class JointStateReader:
         age_ns = now_ns - stamp_ns
         if self.timeout and abs(age_ns) > self.timeout * SECOND_NS:
             kind = "old_stamp" if age_ns > 0 else "future_stamp"
-            age = f"{abs(age_ns) / SECOND_NS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
-            return self._refuse(
-                kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)"
-            )
+            why = f"the state is {abs(age_ns) / SECOND_NS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
+            why += f"; allowed is {self.timeout:g} s (safety.state_timeout)"
+            if stamp_ns < SIMULATED_NS < age_ns:
+                why += "; its stamp is of simulated time: is use_sim_time:=true missing?"
+            return self._refuse(kind, why)
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
         if order.stamp_ns and stamp_ns > order.stamp_ns:  # a repeated stamp tells no period

@@ -1,5 +1,6 @@
 """The executables of ``ros2 run`` while their imports go on."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -60,6 +61,16 @@ def test_help_names_every_parameter_and_starts_nothing(node, declared):
     assert (run.returncode, run.stderr) == (0, "")
     names = [line.split(" (")[0].strip() for line in run.stdout.splitlines() if line.startswith("  ")]
     assert names == [each.name for each in declared]
+
+
+def test_help_for_a_reader_that_closes_early_says_nothing():
+    code = "from kane_dynamics_ros.nodes.executables import feedforward_node as main; main()"
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as output:
+        command = [sys.executable, "-c", code, "--help"]
+        run = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.stderr == ""
 
 
 @pytest.mark.parametrize(

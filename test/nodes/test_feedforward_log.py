@@ -11,10 +11,14 @@ from own_domain import own_domain
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 import rclpy
+from stand_in_node import StandInNode
 
+from kane_dynamics_ros.control.goals import Ticket, refusal
 from kane_dynamics_ros.control.law import TermSwitches, build_law, gain_unit, too_stiff
+from kane_dynamics_ros.control.validation import TrajectoryError
 from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, weak_damping_text
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
+from kane_dynamics_ros.nodes.feedforward.trajectories import TrajectoryStatus
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.runtime import load_model
 
@@ -80,6 +84,20 @@ def test_positions_in_degrees_are_told_with_joint_value_and_limits():
 
 def test_positions_within_the_limits_are_not_worth_a_word():
     assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []
+
+
+def test_what_a_sender_is_refused_again_and_again_is_logged_once():
+    node = StandInNode()
+    node.get_fully_qualified_name = lambda: "/feedforward_node"
+    status = TrajectoryStatus(node)
+    for number in range(4):
+        error = TrajectoryError(f"the state is {number} s old", "no_state")
+        status.publish(refusal(Ticket(number, 0, "sender 1"), error))
+    assert len(node.warnings) == 1
+    status.publish(refusal(Ticket(4, 0, "sender 2"), error))
+    status.publish(refusal(Ticket(5, 0, "sender 2"), TrajectoryError("unknown joint", "unknown_joint")))
+    assert len(node.warnings) == 3
+    assert len(node.topics["~/trajectory_status"].messages) == 6
 
 
 @pytest.mark.parametrize("mode", ["feedforward_pd", "computed_torque"])

@@ -58,6 +58,18 @@ def test_joints_of_others_are_left_out_also_when_they_are_nan(reader):
 def test_a_message_about_another_robot_is_no_state_and_no_fault(reader):
     assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.0)
     assert not reader.refusals
+    assert reader.strangers == ["left", "right"]
+    assert [name for name in ("left", "right", *JOINTS) if name not in reader.absence()] == []
+    assert reader.take(state(), NOW, 1.0)
+    assert reader.strangers == []
+
+
+def test_a_stamp_of_simulated_time_on_the_systems_clock_is_told(reader):
+    now = 1_795_973_776 * SECOND
+    assert not reader.take(state(stamp=12 * SECOND), now, 1.0)
+    assert "use_sim_time" in reader.absence()
+    assert not reader.take(state(stamp=now - SECOND), now, 1.0)
+    assert "use_sim_time" not in reader.absence()
 
 
 def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):

@@ -86,9 +86,7 @@ class Condition:
         self._told = counts
         missing = controller.missing() if time.monotonic() - controller.created > GRACE else []
         if missing and self._fault is None:
-            self._logger.warning(
-                f"no fresh state of {named('joint', missing)} on joint_states", throttle_duration_sec=REPEAT
-            )
+            self._logger.warning(missing_text(controller, missing), throttle_duration_sec=REPEAT)
 
     def log_seldom(self, controller: Controller) -> None:
         """Once a second: what takes longer to find out."""
@@ -139,7 +137,7 @@ class Condition:
             f"tracking_error: {loop.lost}" if lost else "",
         )
         warnings = (
-            f"no fresh state of {named('joint', missing)}" if missing else "",
+            missing_text(controller, missing) if missing else "",
             conflicts,
             f"efforts were clamped: {clamped}" if clamped else "",
         )
@@ -185,6 +183,14 @@ def weak_damping_text(law: Law, q: Array, rate: float) -> str:
         f"{', which is unstable' if found.damping < 0.0 else ''}; {wait}set "
         f"{gains_to_paste(law, q, 1.0 / rate, LEAST_DAMPING)}"
     )
+
+
+def missing_text(controller: Controller, missing: list[str]) -> str:
+    """The joints without a fresh state, and whose states come instead."""
+    reader = controller.reader
+    if reader.strangers and len(missing) == len(controller.model.joint_names):
+        return reader.absence()
+    return f"no fresh state of {named('joint', missing)} on joint_states"
 
 
 def _name(info: Any) -> str:

@@ -37,6 +37,7 @@ MOST_POINTS = 400_000  # of trajectories that wait; a point of seven joints take
 MOST_ANNOTATIONS = 4  # that wait
 REPEAT = 1.0  # [s] between two log lines of what a stream may cause at any rate
 MOST_REFUSALS = 5  # in the log in that time
+SAME = 5.0  # [s] within which a sender's next refusal for the same reason is no news
 
 Prepare = Callable[[TrajectoryRequest, int, Any], Candidate]
 
@@ -217,7 +218,7 @@ class TrajectoryStatus:
 
     The level is OK when accepted or finished, WARN when a sender asked for something else, ERROR for the
     rest. The log warns of the rest alone; of refusals, which a stream may cause at any rate, of at most
-    ``MOST_REFUSALS`` in ``REPEAT``.
+    ``MOST_REFUSALS`` in ``REPEAT``, and once where a sender tries again and again.
     """
 
     def __init__(self, node: Node) -> None:
@@ -225,13 +226,18 @@ class TrajectoryStatus:
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
         self._refusals: deque[float] = deque([-math.inf] * MOST_REFUSALS, MOST_REFUSALS)  # [s] of log lines
+        self._repeated = ("", "", -math.inf)  # label and reason of the last refusal, and when that was [s]
 
     def publish(self, outcome: TrajectoryOutcome) -> None:
         ticket, good = outcome.ticket, outcome.state in ("accepted", "finished")
         message = f"{outcome.state}: {outcome.reason}"
         if outcome.state == "refused":
-            if time.monotonic() - self._refusals[0] > REPEAT:
-                self._refusals.append(time.monotonic())
+            now, (label, reason, last) = time.monotonic(), self._repeated
+            now_reason = "" if outcome.cause == "no_state" else outcome.reason  # that one tells an age
+            self._repeated = (ticket.label, now_reason, now)
+            again = (label, reason) == (ticket.label, now_reason) and now - last < SAME
+            if not again and now - self._refusals[0] > REPEAT:
+                self._refusals.append(now)
                 self._logger.warning(f"trajectory rejected: {outcome.reason}")
         elif good or outcome.by_sender:
             self._logger.info(f"trajectory {ticket.number} {message}")
