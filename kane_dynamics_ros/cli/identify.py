@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Identify, write, print; 1 when the result is not to be used, or exceeds ``--max-residual``."""
     for path in (*arguments.bags, *arguments.validate):
         if not path.exists():
-            raise BagError(f"{path}: no such file or folder; give another", "not_found", bag=path)
+            raise BagError(f"{path}: no such file or folder; give the path of a bag", "not_found", bag=path)
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
     renamings = recording.read_renamings(arguments.rename)

@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with Progress() as progress:
             progress.doing("reading the URDF")
-            chain = cli.chain_of(arguments)
+            robot = cli.robot_of(arguments)
+            chain = cli.chain_of(arguments, robot)
     except DescriptionError as error:
         if arguments.json:
             errors = [asdict(one.finding) for one in error.errors]
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
     else:
-        print("\n".join(as_text(chain)))
+        print("\n".join([*as_text(chain), *cli.gripper_lines(arguments, robot, chain)]))
     doubtful = any(finding.severity != "info" for finding in chain.findings)
     return 1 if arguments.warnings_as_errors and doubtful else 0
 

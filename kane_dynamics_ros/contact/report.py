@@ -122,7 +122,7 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
     seconds = len(residual.time) / residual.rate
     lines = [
         f"{bag}: {seconds:.3g} s, {counted(len(contacts.found), 'contact')}; "
-        f"{counted(contacts.rate, 'false alarm')} an hour must be expected"
+        f"expected false alarms: at most {contacts.rate:g} an hour"
     ]
     for each in bounds(residual, contacts, model):
         known = np.isfinite(each.least)

@@ -50,7 +50,7 @@ from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 from kane_dynamics_ros.nodes.recording import COMMANDS, STATES, BagWriter, RecordingError, Run
 from kane_dynamics_ros.runtime.node_parameters import declarations
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import listed, named
 
 DESCRIPTION = "robot_description"
 STATUS = "feedforward_node/trajectory_status"
@@ -313,7 +313,7 @@ def description_to_publish(path: str, xacro_arguments: str, joint_names: Sequenc
     known = {joint.name for joint in parse_robot(text, path).joints}
     if unknown := [name for name in joint_names if name not in known]:
         raise RecordingError(
-            f"{path} has no joint {listed(unknown)}, which the trajectory moves: it is another robot's; "
+            f"{path} has no {named('joint', unknown)}, which the trajectory moves: it is another robot's; "
             "nothing was published",
             "other_robot",
             joints=tuple(unknown),

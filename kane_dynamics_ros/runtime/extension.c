@@ -180,7 +180,7 @@ static PyObject *evaluate(Kernel *self, Function *function, const char *const *n
     const double *in[MOST_INPUTS];
     int outcome = 0, ready = 1;
     if (nargs != function->inputs && nargs != function->inputs + 1)
-        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays and at will one for the result, %zd were given",
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, and optionally one for the result; %zd given",
                             function->name, function->inputs, nargs);
     if (nargs > function->inputs && args[nargs - 1] == Py_None)
         nargs--;

@@ -97,7 +97,7 @@ class PythonKernel:
                 arguments = arguments[:-1]
             arrays = checked_arrays(self._n, self._tips, **dict(zip(inputs, arguments, strict=False)))
             if len(arguments) not in (len(inputs), len(inputs) + 1):
-                raise TypeError(f"{len(inputs)} arrays are needed, {len(arguments)} were given")
+                raise TypeError(f"{len(inputs)} arrays are needed; {len(arguments)} given")
             with np.errstate(all="ignore"):  # a singular M is found by its pivots
                 try:
                     if arrays[0].ndim == 1:

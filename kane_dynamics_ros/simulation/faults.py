@@ -23,7 +23,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import unknown_joint
-from kane_dynamics_ros.simulation.contact import CONTACT_FORM, ContactLaw, contact_text, parse_contact
+from kane_dynamics_ros.simulation.contact import ContactLaw, contact_text, parse_contact
 from kane_dynamics_ros.simulation.engine import TipLoad, TipMotion, option_error
 
 JOINT_RULE = {
@@ -37,10 +37,8 @@ JOINT_RULE = {
     "contact": "no",
 }
 _FORM = (
-    "KIND[:JOINT][@START..[END]], times in s, KIND one of "
-    + ", ".join(JOINT_RULE)
-    + "; contact:CONTACT instead of a joint, CONTACT one of "
-    + CONTACT_FORM
+    "KIND[:JOINT][@START..[END]], times in s, as lock:JOINT@2..3.5, or contact:hand force=0,30,0@9..10; KIND "
+    f"is one of {', '.join(JOINT_RULE)}"
 )
 _PATTERN = re.compile(r"(?P<kind>\w+)(:(?P<joint>.+?))?(@(?P<start>[^.]*(\.\d+)?)\.\.(?P<end>.*))?")
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from example_robots import ROBOTS
 from small_urdf import LIMIT, joint, link, two_joints
 
 from kane_dynamics_ros.cli import arguments
@@ -91,6 +92,14 @@ def test_findings_that_differ_in_figures_only_are_one_line_and_all_in_the_json(a
     findings = json.loads(capsys.readouterr().out)["findings"]
     for code, places in (("KD407", [7, 9, 11, 13]), ("KD604", [8, 10, 12, 14])):
         assert sorted(finding["line"] for finding in findings if finding["code"] == code) == places
+
+
+def test_a_chain_that_ends_in_a_gripper_names_the_tip_that_leaves_it_out(capsys):
+    panda = str(ROBOTS / "panda_description/urdf/panda.urdf")
+    assert main(["inspect", panda]) == 0
+    assert "--tip panda_hand " in capsys.readouterr().out.splitlines()[-1]
+    assert main(["inspect", panda, "--tip", "panda_hand"]) == 0
+    assert "--tip" not in capsys.readouterr().out
 
 
 def test_lock_takes_a_joint_out_of_the_chain(arm, capsys):
