@@ -548,7 +548,10 @@ class ControlLoop:
             moved = f"has not moved for {found.time:.2f} s, its reference by {found.asked:.3g} {joint.unit}"
             asked = f"{abs(last.tau[found.joint]):.3g} {joint.effort_unit}"
             asked += f" of at most {limit:g} {joint.effort_unit}" if math.isfinite(limit) else ""
-            self._lose(found.joint, f"{moved}: commands have no effect, now {asked}", time)
+            causes = "a brake or friction holds it, or commands do not reach it"
+            if not has_stiffness(law := self.settings.law)[found.joint]:
+                causes += f"; mode {law.mode} has no feedback to overcome friction"
+            self._lose(found.joint, f"{moved}; commanded are {asked}: {causes}", time)
 
     def _lose(self, joint: int, what: str, time: float, cause: Cause = "path_tolerance") -> None:
         """The arm does not follow: drop the trajectory, hold the measured position or what is asked for."""

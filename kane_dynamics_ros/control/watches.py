@@ -88,8 +88,8 @@ class EffectWatch:
     ) -> NoEffect | None:
         """The joint that stood still over ``span`` [s] while its reference moved away from it.
 
-        By more than ``noticed`` (n,), 0 where nothing is. A reference that moves towards a joint that rests
-        shows nothing: the joint need not move.
+        By more than ``noticed`` (n,), 0 where nothing is; it moves from the beginning of that time on. A
+        reference that moves towards a joint that rests shows nothing: the joint need not move.
         """
         past = self._past
         past.append((time, reference, q))
@@ -98,10 +98,11 @@ class EffectWatch:
         then, reference_then, q_then = past[0]
         if then > time - span:
             return None
+        moves = past[1][1] != reference_then
         asked = np.abs(position_error(law, reference, reference_then))
         done = np.abs(position_error(law, q, q_then))
         away = np.abs(position_error(law, reference, q)) - np.abs(position_error(law, reference_then, q_then))
-        still = (noticed > 0.0) & (asked > noticed) & (away > noticed) & (done < STILL * asked)
+        still = moves & (noticed > 0.0) & (asked > noticed) & (away > noticed) & (done < STILL * asked)
         if not still.any():
             return None
         joint = int(np.flatnonzero(still)[0])

@@ -589,9 +589,25 @@ def test_commands_without_effect_are_reported_before_the_error_is_large():
     watched(arm, 1.0)
     (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "path_tolerance")
-    assert "commands have no effect" in outcome.reason
-    asked, most = re.search(r"now (\S+) N m of at most (\S+) N m$", outcome.reason).groups()
+    assert "a brake or friction holds it" in outcome.reason
+    asked, most = re.search(r"(\S+) N m of at most (\S+) N m:", outcome.reason).groups()
+    assert "no feedback" not in outcome.reason
     assert 10.0 < float(asked) < float(most) == arm.loop.settings.effort_limits[0]
+
+
+def test_a_joint_stands_for_as_long_as_is_told_before_its_commands_are_said_to_have_no_effect():
+    """The arm rested before, and the reference passes what is noticed in 0.15 s."""
+    arm = Arm(mode="feedforward", tolerances=Tolerances(np.full(N, 0.5), REST))
+    watched(arm, 0.5)
+    arm.loop.follow(goal(Q + 0.5, time=0.6), arm.now_ns)
+    started, reports = arm.time, []
+    while len(reports) < 2:  # the first is that it was accepted
+        watched(arm, 0.05)
+        reports += arm.loop.goals.pop_outcomes()
+    assert reports[1].cause == "path_tolerance"
+    span = arm.loop.settings.safety.no_effect_time
+    assert span <= arm.time - started < span + 0.1 + STEP  # two periods of the watch
+    assert "mode feedforward has no feedback" in reports[1].reason
 
 
 def test_friction_that_stays_at_rest_has_no_direction_once_something_else_moved_the_arm():

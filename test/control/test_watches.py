@@ -123,8 +123,10 @@ def test_a_joint_that_need_not_move_or_does_is_not_accused(states):
 def test_only_the_span_before_now_counts():
     states = [(5.0, 0.0, 0.0), (5.2, 0.1, 0.1), (5.3, 0.1, 0.1), (5.4, 0.1, 0.1), (5.52, 0.1, 0.1)]
     assert missing(states) is None
-    found = missing([*states, (5.6, 0.2, 0.1), (5.72, 0.3, 0.1)])
-    assert (found.time, found.asked) == (pytest.approx(0.32), pytest.approx(0.2))  # since 5.4 s
+    states += [(5.6, 0.2, 0.1), (5.72, 0.3, 0.1)]
+    assert missing(states) is None  # the reference rested until 5.52 s
+    found = missing([*states, (5.83, 0.4, 0.1)])
+    assert (found.time, found.asked) == (pytest.approx(0.31), pytest.approx(0.3))  # since 5.52 s
 
 
 def test_without_a_tolerance_nothing_is_noticed():

@@ -179,7 +179,7 @@ def test_commands_without_effect_are_told_with_the_effort_and_its_limit(
     asked, _, message = said.partition(" ")
     assert 1.0 < float(asked) < 250.0  # gamma_1's limit in the URDF
     assert message.startswith("tracking_error: joint 'gamma_1' has not moved for ")
-    assert message.endswith(f"commands have no effect, now {asked} N m of at most 250 N m")
+    assert f"; commanded are {asked} N m of at most 250 N m: a brake or friction holds it" in message
 
 
 # The check of robot_description
