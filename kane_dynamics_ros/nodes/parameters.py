@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from kane_dynamics_ros.runtime.node_parameters import (
     file_sections,
     wrong_parameter,
 )
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import did_you_mean, listed
 from kane_dynamics_ros.yaml_text import load_yaml
 
 OF_ROS = ("qos_overrides.", "use_sim_time", "start_type_description_service")  # parameters of every node
@@ -61,8 +60,7 @@ def declare(node: Node, table: Sequence[Declaration], only: str = "", but: tuple
     for name in sorted(node._parameter_overrides):  # what was given; rclpy offers no public way to it
         if node.has_parameter(name) or not name.startswith(only) or name.startswith((*but, *OF_ROS)):
             continue
-        close = get_close_matches(name, known, n=1)
-        advice = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
+        advice = did_you_mean(name, known).rstrip() or f"the parameters are {', '.join(known)}"
         if name == "robot_description":
             advice = "it is a topic here, as robot_state_publisher publishes it"
         node.get_logger().warning(

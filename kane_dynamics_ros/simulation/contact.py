@@ -20,7 +20,8 @@ from kane_dynamics_ros.simulation.engine import TipMotion, option_error
 
 CONTACT_FORM = (
     "wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], "
-    "wall point=X,Y,Z normal=X,Y,Z stiffness=N/m [damping=N s/m], or hand force=X,Y,Z [rise=s]"
+    "wall point=X,Y,Z normal=X,Y,Z stiffness=N/m [damping=N s/m], or hand force=X,Y,Z [rise=s]; "
+    "as a fault from 9 to 10 s: contact:hand force=0,30,0@9..10"
 )
 Triple = tuple[float, float, float]
 

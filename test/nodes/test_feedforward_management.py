@@ -296,7 +296,7 @@ def test_a_misspelt_parameter_is_warned_of_once_with_the_one_that_was_meant(star
     node, lab = start("-p", "computed_torque.kpp:=2.0")
     lab.wait_until_commanding()
     (line,) = [each for each in node.log.splitlines() if "computed_torque.kpp" in each]
-    assert "did you mean computed_torque.kp?" in line
+    assert "did you mean 'computed_torque.kp'?" in line
 
 
 def test_a_path_where_the_description_should_be_is_said_so(start):

@@ -226,9 +226,9 @@ def test_a_misspelt_parameter_does_not_pass_unnoticed():
         declare(node, [NUMBER], but=("of_each.",))
         (warning,) = warnings
         assert "'rat'" in warning
-        assert "did you mean rate?" in warning
+        assert "did you mean 'rate'?" in warning
         declare(node, [replace(NUMBER, name="of_each.joints")], only="of_each.")
-        assert "did you mean of_each.joints?" in warnings[-1]
+        assert "did you mean 'of_each.joints'?" in warnings[-1]
         assert len(warnings) == 2
     finally:
         node.destroy_node()
