@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -182,4 +183,5 @@ def test_commands_on_numbers_need_no_sympy(tmp_path):
         "'--backend', 'python'])]; sys.exit(any(codes))"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (0, "")
+    told = [line for line in run.stderr.splitlines() if not re.search(r", \d+ s$", line)]  # but for progress
+    assert (run.returncode, told) == (0, [])
