@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.control.law import Law, position_error
 from kane_dynamics_ros.control.states import OF_COMMANDS, FaultKind, Reacting, Safety, State
 
@@ -44,18 +43,17 @@ def seen(
     excused = away and 0.0 < safety.state_timeout <= gap
     if safety.position_jump and not excused:
         moved = np.abs(position_error(law, q, last.q))
-        largest = np.full_like(moved, safety.position_jump)
+        largest: Array | float = safety.position_jump
         if fastest is not None:
             largest = np.minimum(fastest * (JUMP_FACTOR * (gap + JITTER)), largest)
         if any((moved > largest).tolist()):
             i = int(np.argmax(moved - largest))
-            joint = law.rigid.joints[i]
-            limit = (
-                "twice its velocity limit" if largest[i] < safety.position_jump else "safety.position_jump"
-            )
+            joint, most = law.rigid.joints[i], float(np.broadcast_to(largest, moved.shape)[i])
+            own = f"{JUMP_FACTOR:g} times its velocity limit"
+            limit = own if most < safety.position_jump else "safety.position_jump"
             faults["position_jump"] = (
                 f"joint {joint.name} moved by {moved[i]:.3g} {joint.unit} in {1e3 * gap:.3g} ms; at most "
-                f"{largest[i]:.3g} {joint.unit} ({limit})"
+                f"{most:.3g} {joint.unit} ({limit})"
             )
             return Seen(q, last.good_q, time), faults
     return Seen(q, q, time), faults
@@ -119,7 +117,7 @@ class SaturationWatch:
     def forget(self) -> None:
         self._since = None
 
-    def lasts(self, clamped: NDArray[np.bool_], names: Sequence[str], time: float, longest: float) -> bool:
+    def lasts(self, clamped: Mask, names: Sequence[str], time: float, longest: float) -> bool:
         """Whether clamping goes on for longer than ``longest`` [s], 0 for ever; it counts anew then."""
         if not any(clamped.tolist()):
             self._since = None
