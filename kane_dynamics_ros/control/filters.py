@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.low_pass import low_pass_step
 
 
@@ -24,7 +23,7 @@ def differentiate(
     q: Array,
     time: float,
     cutoff: float,
-    continuous: NDArray[np.bool_] | None = None,
+    continuous: Mask | None = None,
 ) -> Differentiated:
     """The velocity after one more position, at rest before the first one.
 

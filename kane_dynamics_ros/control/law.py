@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -66,7 +65,7 @@ class Law:
     kp: Array
     kd: Array
     switches: TermSwitches
-    continuous: NDArray[np.bool_] | None
+    continuous: Mask | None
     has_friction: bool
     beyond: ExtraFriction | None = None
     keeps_friction: bool = False
@@ -172,7 +171,7 @@ def position_error(law: Law, q_d: Array, q: Array) -> Array:
     return error
 
 
-def has_stiffness(law: Law) -> NDArray[np.bool_]:
+def has_stiffness(law: Law) -> Mask:
     """The joints (n,) that are drawn towards the reference's position; the others may be anywhere."""
     feedback = law.mode in ("feedforward_pd", "computed_torque")
     return law.kp > 0.0 if feedback else np.zeros(len(law.kp), dtype=np.bool_)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.control.plan import Joined, Spline, sample
 from kane_dynamics_ros.control.validation import NANOSECOND, TrajectoryError
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
@@ -51,7 +50,7 @@ def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
     )
 
 
-def far_beyond(q: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
+def far_beyond(q: Array, lower: Array, upper: Array) -> Mask:
     """Which positions (..., n) are so far outside the limits (n,)."""
     margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
     return np.asarray((q < lower - margin) | (q > upper + margin))
@@ -64,7 +63,7 @@ class Limited(NamedTuple):
     """Efforts within limits, and which joints were clamped (n,)."""
 
     tau: Array
-    clamped: NDArray[np.bool_]
+    clamped: Mask
 
 
 def clamp(tau: Array, limits: Array) -> Limited:
@@ -108,7 +107,7 @@ class MotionLimits:
     upper: Array
     fastest: Array
 
-    def check(self, spline: Spline, named: NDArray[np.bool_] | None = None) -> None:
+    def check(self, spline: Spline, named: Mask | None = None) -> None:
         """Refuse a motion that leaves the limits: a ``TrajectoryError``, ``outside_limits``.
 
         ``spline`` has one start more than segments: the end of the last one. Points and the motion between

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.low_pass import share_of_step
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -117,10 +116,10 @@ class Carried:
     def forget(self) -> None:
         """Know of no joint, as after a pause: the brakes may have been applied meanwhile."""
         self.all = False
-        self._joints: NDArray[np.bool_] | None = None
+        self._joints: Mask | None = None
         self._begin: Array | None = None
 
-    def after(self, q: Array, effort: Array, commanded: Array | None, slack: Array) -> NDArray[np.bool_]:
+    def after(self, q: Array, effort: Array, commanded: Array | None, slack: Array) -> Mask:
         """The joints (n,) after one more state: efforts within ``slack`` (n,) of each other are the same.
 
         ``commanded`` (n,) is what was sent before the state; None where nothing was.
@@ -142,7 +141,7 @@ class _Sample(NamedTuple):
     p: Array
     drift: Array
     effort: Array
-    carried: NDArray[np.bool_]
+    carried: Mask
     qd: Array
     speed_parts: Array
     jacobian: Array | None
@@ -183,9 +182,7 @@ class MomentumObserver:
         self.collision = None
         self._above_since[:] = math.inf
 
-    def update(
-        self, q: Array, qd: Array, effort: Array, time: float, carried: NDArray[np.bool_] | None = None
-    ) -> bool:
+    def update(self, q: Array, qd: Array, effort: Array, time: float, carried: Mask | None = None) -> bool:
         """Take a state and its effort at ``time`` [s]; whether the residual is new.
 
         Nothing is concluded of joints that something else than the effort may hold: those that are not
@@ -230,7 +227,7 @@ class MomentumObserver:
         return np.zeros((3, len(self.residual))) if self._filtered is None else np.abs(self._filtered)
 
     @property
-    def above(self) -> NDArray[np.bool_]:
+    def above(self) -> Mask:
         """The joints whose threshold is exceeded now."""
         return np.abs(self.contact) > self.threshold
 
@@ -311,7 +308,7 @@ class TipWrench(NamedTuple):
     resolution: Array
 
     @property
-    def determined(self) -> NDArray[np.bool_]:
+    def determined(self) -> Mask:
         """The components (6,) that the efforts determine in this posture."""
         return self.resolution > DETERMINED
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.control.splines import constant, evaluate, segments
 from kane_dynamics_ros.control.validation import (
     BLOCK,
@@ -93,7 +93,7 @@ class Prepared:
     segments: Array
 
 
-Check = Callable[[Spline, NDArray[np.bool_]], None]  # of a motion and which joints are named; it raises
+Check = Callable[[Spline, Mask], None]  # of a motion and which joints are named; it raises
 
 
 def hold_at(q: Array, now_ns: int) -> Plan:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.control import validation
 from kane_dynamics_ros.control.approach import PEAK_OVER_MEAN
 from kane_dynamics_ros.control.law import Law, efforts_by_term
@@ -75,7 +74,7 @@ def needed_factor(
     """
     desired = replace(law, mode="feedforward")
 
-    def exceeds(states: Array, factor: float) -> NDArray[np.bool_]:
+    def exceeds(states: Array, factor: float) -> Mask:
         """Which states (N, 3, n) exceed a limit."""
         q, qd, qdd = states[:, 0], states[:, 1] / factor, states[:, 2] / factor**2
         tau = efforts_by_term(desired, np.stack((q, qd, qdd)), q, qd).total

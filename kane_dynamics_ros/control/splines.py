@@ -7,9 +7,8 @@ q(t) = c_0 + c_1 t + ... + c_5 t^5, with the coefficients as rows of an array of
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 
 
 def segments(q: Array, qd: Array, qdd: Array, durations: Array) -> Array:
@@ -66,7 +65,7 @@ def evaluate_many(coefficients: Array, t: Array) -> Array:
     return result
 
 
-def _both_ends(rows: Array) -> NDArray[np.bool_]:
+def _both_ends(rows: Array) -> Mask:
     """For each segment, whether both its ends carry the quantity."""
     carried = ~np.isnan(rows[:, 0])
     return carried[:-1] & carried[1:]

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.text import named as named_in_words
@@ -84,7 +84,7 @@ class Waypoints:
     q: Array
     qd: Array
     qdd: Array
-    named: NDArray[np.bool_]
+    named: Mask
 
     def turns(self, joints: Sequence[JointInfo], q: Array) -> Array:
         """What to add to the positions of continuous joints near a position ``q`` (n,), (n,); else 0.

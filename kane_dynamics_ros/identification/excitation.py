@@ -22,11 +22,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.description import Chain, ChainJoint
 from kane_dynamics_ros.identification.link_boxes import box_corners
 from kane_dynamics_ros.identification.recordings import IdentificationError
@@ -113,7 +112,7 @@ class GuardedPoints:
     height: float
     floor: float = np.inf  # not known: none counts as out of its reach
 
-    def part(self, chosen: NDArray[np.bool_]) -> "GuardedPoints":
+    def part(self, chosen: Mask) -> "GuardedPoints":
         """Some of the points, by a mask (P,)."""
         return replace(self, body=self.body[chosen], place=self.place[chosen])
 

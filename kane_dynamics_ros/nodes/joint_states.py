@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array, finite
+from kane_dynamics_ros.algebra import Array, Mask, finite
 from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
@@ -34,7 +34,7 @@ class NameOrder:
     length: int
     ours: NDArray[np.intp] | None
     theirs: NDArray[np.intp] | None
-    continuous: NDArray[np.bool_] | None = None
+    continuous: Mask | None = None
     stamp_ns: int = 0
     newest_ns: int = 0
     filter: Differentiated | None = None

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.replay.comparison import Comparison, smoothed
 from kane_dynamics_ros.replay.correlation import bartlett, memory
 from kane_dynamics_ros.replay.coupled import Left, Pair, explained, likely_pairs, right_way_round
@@ -287,7 +287,7 @@ class EffortScale:
     factors: tuple[float, ...]
 
 
-def effort_scale(comparison: Comparison, judged: NDArray[np.bool_], smallest: float) -> EffortScale | None:
+def effort_scale(comparison: Comparison, judged: Mask, smallest: float) -> EffortScale | None:
     """The factors of joints whose efforts are all the model's in another unit, as motor currents are.
 
     Every judged joint whose effort changes by more than ``smallest`` [N m] or [N] must be explained by
@@ -373,9 +373,7 @@ def whole_arm_cause(
     return best
 
 
-def coupled_drive(
-    model: DynamicsModel, comparison: Comparison, residual: Array, judged: NDArray[np.bool_]
-) -> Pair | None:
+def coupled_drive(model: DynamicsModel, comparison: Comparison, residual: Array, judged: Mask) -> Pair | None:
     """The drive that seems to turn with another joint, too, by friction that two joints' residuals share.
 
     ``residual`` (N, n): without what a cause of the whole arm explains. It must hold in both halves of the

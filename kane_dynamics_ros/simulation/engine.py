@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.errors import KaneDynamicsError, singular_mass_matrix
 from kane_dynamics_ros.runtime import JointInfo, Payload
 
@@ -98,7 +97,7 @@ def refuse_divergence(engine: Engine, q: Array, qd: Array, time: float) -> None:
         )
 
 
-def refuse_singular(M: Array, names: Sequence[str], locked: NDArray[np.bool_]) -> None:
+def refuse_singular(M: Array, names: Sequence[str], locked: Mask) -> None:
     """Raise ``SingularMassMatrixError`` when M (n, n), without the locked joints, cannot be inverted.
 
     Cholesky's pivot of joint i is the inertia that resists it while the joints before it move freely

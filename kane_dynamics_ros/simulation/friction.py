@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import ExtraFriction, wrong_coupling
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.simulation.engine import option_error
@@ -116,7 +115,7 @@ def solve_coupled(
 class _Partition(NamedTuple):
     """Per joint: fixed or free; the velocity where it is fixed (else 0); its sliding sign (else 0)."""
 
-    fixed: NDArray[np.bool_]
+    fixed: Mask
     target: Array
     slide: Array
 

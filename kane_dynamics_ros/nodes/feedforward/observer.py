@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from kane_dynamics_ros.algebra import Array, finite
+from kane_dynamics_ros.algebra import Array, Mask, finite
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import (
@@ -163,7 +162,7 @@ class ObserverOutput:
         else:
             self._smooth = None  # what it was when somebody listened is of the past
 
-    def _carried_at(self, q: Array, measured: Array, time: float) -> NDArray[np.bool_]:
+    def _carried_at(self, q: Array, measured: Array, time: float) -> Mask:
         """The joints whose drives carry their load; to a command without gravity the robot adds it."""
         settings, commanded = self.observer.settings, self._commanded
         if time - self._taken > settings.longest_gap:
