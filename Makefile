@@ -64,7 +64,7 @@ colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from th
 		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 15 ./simulated_hardware_node
 
 test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
-	$(ROS_VENV)/bin/python -m pytest $(IN_PROCESSES) test/nodes
+	$(ROS_VENV)/bin/python -m pytest $(IN_PROCESSES) -o cache_dir=.pytest_cache/jazzy test/nodes
 
 clean:  ## remove everything that make made
 	rm -rf $(VENV) $(ROS_VENV) build dist install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache

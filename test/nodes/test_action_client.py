@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(not CPP_COMPILERS, reason="no C and C++ compiler
 HOME = [joint.initial_position or 0.0 for joint in MODEL.joints]
 DURATION = 0.4  # [s]
 STEP = 0.02  # [rad] the motion of a goal
-GOALS = 5
+LATER = 1.0 + 0.05 / DURATION  # 50 ms
+GOALS = 30  # at most, until one was not held up by other work on the machine
 CONTROL_MSGS = "from motion_test.action import FollowJointTrajectory\n"
 BARE_SERVER = """
 import sys, time, rclpy
@@ -129,8 +130,9 @@ def test_the_result_comes_at_the_end_as_a_bare_servers_does(running):
             result = client.result(handle)
             took[client].append(time.monotonic() - begin)
             assert result.status == GoalStatus.STATUS_SUCCEEDED
-    # the best of each, for a busy machine adds to single ones: 50 ms of 0.4 s
-    assert min(took[ours]) < (1.0 + 0.05 / DURATION) * min(took[bare])
+        if in_time := min(took[ours]) < LATER * min(took[bare]):
+            break
+    assert in_time
     moved = [each for each in ours.feedback if each.desired.time_from_start.nanosec > 0]
     assert moved
     assert all(each.header.stamp.sec > 0 for each in moved)
