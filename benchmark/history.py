@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from benchmark import timing
 from benchmark.line import Line
@@ -16,6 +17,7 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.runtime import compilation
 
 HISTORY = Path(__file__).parent / "history.jsonl"
+WHOLE = 100  # figures of a run of all sections, or more
 PACKAGES = ("numpy", "pin", "mujoco", "casadi", "sympy")
 
 
@@ -60,13 +62,26 @@ def compiler() -> str:
 
 
 def processor() -> str:
-    """The processor's model name, as far as the system tells it."""
+    """The processor as the system names it; family and model tell generations of one name apart."""
     information = Path("/proc/cpuinfo")
-    if information.exists():
-        for row in information.read_text().splitlines():
-            if row.startswith("model name"):
-                return row.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    if not information.exists():
+        return platform.processor() or platform.machine()
+    rows = (row.partition(":") for row in information.read_text().splitlines())
+    said = {name.strip(): value.strip() for name, _, value in rows}
+    if "cpu family" not in said:  # not x86
+        return said.get("model name", platform.machine())
+    return f"{said['model name']}, family {said['cpu family']}, model {said['model']}"
+
+
+def latest_by_processor(path: Path = HISTORY) -> dict[str, dict[str, Any]]:
+    """Of each processor the last run of all sections, from the oldest such run to the newest."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in path.read_text(encoding="utf-8").splitlines():
+        run = json.loads(row)
+        if len(run["figures"]) >= WHOLE:
+            found.pop(run["processor"], None)
+            found[run["processor"]] = run
+    return found
 
 
 def _version(package: str) -> str | None:

@@ -1,10 +1,11 @@
 """docs/speed.md: the table of the latest full run, and how it was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from benchmark.arms import REPOSITORY
-from benchmark.history import processor
+from benchmark.history import latest_by_processor, processor
 from benchmark.line import Line, table
 
 PAGE = REPOSITORY / "docs" / "speed.md"
@@ -19,6 +20,11 @@ _TEXT = """\
 ```text
 {table}
 ```
+
+The required lines on each processor that all was measured on, by its last run: the rival's figure, or the
+bound, over ours. Each run is of that day's code; "AMD EPYC" without family and model is of Zen 3.
+
+{processors}
 
 How it is measured:
 
@@ -124,6 +130,28 @@ How it is measured:
 
 
 def write_page(lines: Sequence[Line]) -> None:
-    """Rewrite docs/speed.md with these lines."""
-    text = _TEXT.format(date=date.today().isoformat(), processor=processor(), table=table(lines))
+    """Rewrite docs/speed.md with these lines, and the required ones of other processors beside them."""
+    text = _TEXT.format(
+        date=date.today().isoformat(),
+        processor=processor(),
+        table=table(lines),
+        processors=by_processor(lines, latest_by_processor()),
+    )
     PAGE.write_text(text, encoding="utf-8")
+
+
+def by_processor(lines: Sequence[Line], runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """A Markdown table of the ratios of the required ``lines``, a column for each processor's run."""
+    heads = [f"{name} ({run['date'][:10]}, {run['compiler'].split()[-1]})" for name, run in runs.items()]
+    rows = [["work", "beside", "required", *heads], ["---", "---", "---", *("---:" for _ in heads)]]
+    for line in lines:
+        if line.met is not None:
+            ratios = (_ratio(run, line.work, line.rival_name) for run in runs.values())
+            rows.append([line.work, line.rival_name, line.required, *ratios])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _ratio(run: Mapping[str, Any], work: str, rival_name: str) -> str:
+    """The rival's figure over ours in a run of history.jsonl; empty where it was not measured."""
+    found = [each for each in run["figures"] if each["work"] == work and rival_name in each]
+    return f"{found[0][rival_name] / found[0]['ours']:.2f}" if found and found[0]["ours"] else ""
