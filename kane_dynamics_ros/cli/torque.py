@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         torque, terms = torque + more, terms._replace(friction=terms.friction + more)
     columns = {"torque": torque, **terms._asdict()}
     for outside in far_outside(np.array(q), model.joints):
-        print(f"warning: {outside} [rad or m]: degrees written for radians?", file=sys.stderr)
+        print(f"warning: {outside}", file=sys.stderr)
     if arguments.json:
         values = {name: (np.asarray(column) + 0.0).tolist() for name, column in columns.items()}
         print(json.dumps({"joint_names": joints, "backend": model.backend, **values}))

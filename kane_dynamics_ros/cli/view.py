@@ -103,8 +103,7 @@ def playback_of_trajectory(
     quantities = robot.effort("torque", torques), position
     playback = robot.playback(trajectory.name, times - times[0], "trajectory", q.T, quantities)
     ends = (q.min(axis=0), q.max(axis=0))
-    far = dict.fromkeys(phrase for end in ends for phrase in far_outside(end, model.joints))
-    warnings = [f"{phrase} [rad or m]: degrees written for radians?" for phrase in far]
+    warnings = dict.fromkeys(phrase for end in ends for phrase in far_outside(end, model.joints))
     return playback, [*robot.meshes.warnings, *warnings]
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control.limits import TOLERANCE, far_beyond, position_limits
+from kane_dynamics_ros.control.limits import LIKELY, TOLERANCE, far_beyond, position_limits
 from kane_dynamics_ros.control.plan import Prepared, prepare
 from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import (
@@ -129,11 +129,11 @@ def _check_positions(curves: Sequence[Curve], joints: Sequence[JointInfo]) -> No
     for piece in (piece for curve in curves for piece in curve):
         q = piece.states(piece.looks)[:, 0]
         for row, j in np.argwhere((q < lower - TOLERANCE) | (q > upper + TOLERANCE)).tolist():
-            far = far_beyond(q, lower, upper)[:, j].any()
+            unit, far = joints[j].unit, far_beyond(q, lower, upper)[:, j].any()
             raise TrajectoryError(
-                f"joint {joints[j].name!r} reaches {q[row, j]:g} {joints[j].unit} between the points "
-                f"{piece.after} and {piece.after + 1} of the path; the limits are {lower[j]:g} to "
-                f"{upper[j]:g}{': degrees written for radians?' if far else ''}",
+                f"joint {joints[j].name!r} reaches {q[row, j]:g} {unit} between the points {piece.after} and "
+                f"{piece.after + 1} of the path; the limits are {lower[j]:g} to {upper[j]:g}"
+                f"{': ' + LIKELY[unit] if far else ''}",
                 "outside_limits",
                 quantity="position",
                 joint=joints[j].name,

@@ -21,6 +21,7 @@ STEP_TIME = 0.02  # [s] of the velocity limit, by which a first point at time 0 
 GRAVITY_POSTURES = 500  # find 90 % or more of the largest gravity effort of 300,000, on three arms
 TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
 FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
+LIKELY = {"rad": "degrees written for radians?", "m": "millimetres written for metres?"}  # so far outside
 
 
 def effort_limits(joints: Sequence[JointInfo]) -> Array:
@@ -45,7 +46,8 @@ def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
     """One phrase for each joint whose position is far outside its limits, as degrees for radians are."""
     lower, upper = position_limits(joints)
     return tuple(
-        f"{joints[j].name} is at {q[j]:g}, its limits are {lower[j]:g} to {upper[j]:g}"
+        f"{joints[j].name} is at {q[j]:g} {joints[j].unit}, its limits are {lower[j]:g} to {upper[j]:g}: "
+        f"{LIKELY[joints[j].unit]}"
         for j in np.flatnonzero(far_beyond(q, lower, upper)).tolist()
     )
 
@@ -155,7 +157,7 @@ class MotionLimits:
                 slower = np.ceil(100 * (np.abs(values) / upper).max()) / 100
                 unit, advice = f"{unit}/s", f"; with all times {slower:g} times as long it is within them"
             elif far_beyond(values, lower, upper)[:, j].any():
-                advice = ": degrees written for radians?"
+                advice = f": {LIKELY[unit]}"
             seconds = round(float(times[row]), 3) + 0.0  # no minus before a zero
             raise TrajectoryError(
                 f"{quantity} of joint {self.joints[j]!r} reaches {values[row, j]:g} {unit} at {seconds:.3f} "

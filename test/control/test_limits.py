@@ -124,12 +124,22 @@ def test_a_refusal_of_velocity_says_how_much_slower_the_motion_is_allowed():
     assert " rad/s at " in str(caught.value)
 
 
-def test_a_refusal_of_a_position_asks_for_degrees_where_it_is_far_outside():
-    for position, degrees in ((1.2, False), (76.8, True)):
-        with pytest.raises(TrajectoryError) as caught:
-            check(point(100.0, (position, 0.0)))
-        assert ("degrees written for radians?" in str(caught.value)) == degrees
-        assert " rad at " in str(caught.value)
+@pytest.mark.parametrize(
+    ("kind", "position", "unit", "asked"),
+    [
+        ("revolute", 1.2, "rad", ""),
+        ("revolute", 76.8, "rad", "degrees"),
+        ("prismatic", 1.2, "m", ""),
+        ("prismatic", 76.8, "m", "millimetres"),
+    ],
+)
+def test_a_refusal_of_a_position_asks_for_the_unit_where_it_is_far_outside(kind, position, unit, asked):
+    joints = (joint("shoulder", kind, lower=-1.0, upper=1.0), joint("elbow"))
+    with pytest.raises(TrajectoryError) as caught:
+        check(point(100.0, (position, 0.0)), joints=joints)
+    for word in ("degrees", "millimetres"):
+        assert (word in str(caught.value)) == (word == asked)
+    assert f" {unit} at " in str(caught.value)
 
 
 def test_an_arm_outside_its_limits_may_move_back_in():
@@ -150,6 +160,7 @@ def test_joints_of_the_arm_without_limits_accept_everything():
 def test_positions_in_degrees_are_far_outside_the_limits_and_a_push_is_not():
     joints = (*LIMITED, joint("wrist", "continuous"))
     assert far_outside(np.array([1.1, 500.0, 500.0]), joints) == ()
-    assert far_outside(np.array([76.8, 0.0, 0.0]), joints) == ("shoulder is at 76.8, its limits are -1 to 1",)
+    (phrase,) = far_outside(np.array([76.8, 0.0, 0.0]), joints)
+    assert phrase.startswith("shoulder is at 76.8 rad, its limits are -1 to 1")
     far = np.array([-1.0 - 0.2 * 2.0, 0.0, 0.0])
     assert far_outside(far + 1e-9, joints) == () != far_outside(far - 1e-9, joints)

@@ -79,7 +79,7 @@ def seldom(q, names=MODEL.joint_names):
 def test_positions_in_degrees_are_told_with_joint_value_and_limits():
     text = seldom([0.0, 76.8, 0.0, 0.0, 0.0])[0]
     joint = MODEL.joints[1]
-    assert f"joint alpha_2 is at 76.8, its limits are {joint.lower:g} to {joint.upper:g}" in text
+    assert f"joint alpha_2 is at 76.8 rad, its limits are {joint.lower:g} to {joint.upper:g}" in text
 
 
 def test_positions_within_the_limits_are_not_worth_a_word():

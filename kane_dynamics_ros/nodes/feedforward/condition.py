@@ -93,8 +93,7 @@ class Condition:
         outside = far_outside(controller.reader.q, controller.model.joints)
         if outside and not controller.missing():
             self._logger.warning(
-                f"far outside the limits: joint {'; joint '.join(outside)}; are the states in radians?",
-                throttle_duration_sec=30.0,
+                f"far outside the limits: joint {'; joint '.join(outside)}", throttle_duration_sec=30.0
             )
         settings, rate = controller.loop.settings, controller.rate
         self._readings = self._readings + 1 if rate else 0
