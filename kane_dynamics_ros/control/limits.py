@@ -133,9 +133,9 @@ class MotionLimits:
         if (step > allowed + TOLERANCE).any():
             j = int(np.argmax(step - allowed))
             raise TrajectoryError(
-                f"the first point is due at once, {step[j]:.3g} from the reference of joint "
-                f"{self.joints[j]!r}: a step; allowed is {allowed[j]:.3g}, what its velocity limit covers in "
-                f"{STEP_TIME:g} s; give the first point a later time",
+                f"the first point is due at once, {step[j]:.3g} {self.units[j]} from the reference of joint "
+                f"{self.joints[j]!r}: a step; allowed is {allowed[j]:.3g} {self.units[j]}, what its velocity "
+                f"limit covers in {STEP_TIME:g} s; give the first point a later time",
                 "step",
                 joint=self.joints[j],
                 found=float(step[j]),
@@ -155,7 +155,7 @@ class MotionLimits:
             unit, advice = self.units[j], ""
             if quantity == "velocity":
                 slower = np.ceil(100 * (np.abs(values) / upper).max()) / 100
-                unit, advice = f"{unit}/s", f"; with all times {slower:g} times as long it is within them"
+                unit, advice = f"{unit}/s", f"; all times must be at least {slower:g} times as long"
             elif far_beyond(values, lower, upper)[:, j].any():
                 advice = f": {LIKELY[unit]}"
             seconds = round(float(times[row]), 3) + 0.0  # no minus before a zero
