@@ -101,7 +101,7 @@ def against_chain(
             f"witnesses that start from the chain that the URDF was read to: {', '.join(WITNESSES)}",
             f"witness that reads the URDF itself: {said}",
         ),
-        "verified" if urdf is not None else "verified, except for how the URDF was read (install Pinocchio)",
+        "verified" if urdf is not None else "verified, except for how the URDF was read",
     )
 
 

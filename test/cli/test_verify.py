@@ -197,7 +197,7 @@ def test_without_pinocchio_the_words_say_that_nothing_read_the_urdf_itself(monke
     assert verify("manipulator_5dof", REFERENCE) == 0
     out = capsys.readouterr().out
     assert "none: Pinocchio is not installed" in out
-    assert out.splitlines()[-1] == "verified, except for how the URDF was read (install Pinocchio)"
+    assert out.splitlines()[-1].startswith("verified, except for ")
 
 
 def test_a_urdf_that_pinocchio_cannot_read_is_said_and_no_failure(tmp_path, capsys):
@@ -205,4 +205,7 @@ def test_a_urdf_that_pinocchio_cannot_read_is_said_and_no_failure(tmp_path, caps
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(two_joints().replace(link("base", ""), link("base", INERTIA.replace('"1"', '"heavy"'))))
     assert verify(generate(urdf, tmp_path), urdf) == 0
-    assert "none: Pinocchio cannot read this URDF" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "none: Pinocchio cannot read this URDF" in out
+    assert out.splitlines()[-1].startswith("verified, except for ")
+    assert "install" not in out
