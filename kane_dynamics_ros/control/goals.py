@@ -129,14 +129,13 @@ class Ticket:
 class TrajectoryOutcome:
     """One change of a trajectory's state.
 
-    ``reason`` is in words; ``cause`` says in one word why one was dropped, or refused: ``error``'s code.
+    ``reason`` is in words; ``cause`` says in one word why one was dropped, or refused: the error's code.
     """
 
     ticket: Ticket
     state: TrajectoryState
     reason: str
     cause: str = ""
-    error: TrajectoryError | None = None
 
     @property
     def by_sender(self) -> bool:
@@ -235,7 +234,7 @@ class Goals:
 
 def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
     """The outcome of a trajectory that is not followed."""
-    return TrajectoryOutcome(ticket, "refused", str(error), error.code, error)
+    return TrajectoryOutcome(ticket, "refused", str(error), error.code)
 
 
 def _inverse(limits: Array) -> Array:
