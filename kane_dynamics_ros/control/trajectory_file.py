@@ -126,8 +126,8 @@ def _nanoseconds(content: Any, where: str) -> int:
         if not SECONDS[0] <= content <= SECONDS[-1]:
             raise _UnexpectedError(where, _described(content), f"seconds from {SECONDS[0]} to {SECONDS[-1]}")
         return round(content * SECOND_NS)
-    if content is None:
-        raise _UnexpectedError(where, "nothing", "seconds, or integers sec and nanosec")
+    if not isinstance(content, dict):
+        raise _UnexpectedError(where, _described(content), "seconds, or integers sec and nanosec")
     time = _mapping(content, where, "sec", "nanosec")
     seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
     if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:

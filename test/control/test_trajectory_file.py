@@ -48,6 +48,11 @@ def test_a_trajectory_is_read_as_it_was_written(tmp_path, as_json):
         ("joint_names: [a]", "points", "nothing"),
         ("joint_names: [a]\npoints: [{positions: [0]}]", "points[0].time_from_start", "nothing"),
         ("[1, 2]", "the file", "[1, 2]"),
+        (
+            "joint_names: [a]\npoints: [{positions: [0], time_from_start: soon}]",
+            "points[0].time_from_start",
+            "'soon'",
+        ),
         ("joint_names: [[a]]\npoints: []", "joint_names", "['a']"),
         ("joint_names: [a]\npoints: 4", "points", "4"),
         (
@@ -64,6 +69,7 @@ def test_file_of_another_form_is_refused_with_its_fault(tmp_path, text, where, f
         read_trajectory(path)
     assert caught.value.where == where
     assert str(caught.value).startswith(f"{path}: {where}: found {found}; allowed: ")
+    assert ("allowed: seconds" in str(caught.value)) == where.endswith("time_from_start")
 
 
 POINT = "{positions: [0.0], time_from_start: {sec: 1}}"
