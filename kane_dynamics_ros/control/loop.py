@@ -131,7 +131,7 @@ class ControlLoop:
         self.last: ControlStep | None = None
         self.counts: Counter[str] = Counter()
         self.lost = ""  # what the last tracking error was
-        self.awaited = "no joint states have come yet"  # what a trajectory before the first state is told
+        self.no_state_reason = "no joint states have come yet"  # why a trajectory is refused then
         self.seen = Seen()
         self.saturation = SaturationWatch()
         self._effect = EffectWatch()
@@ -220,7 +220,7 @@ class ControlLoop:
         if isinstance(state, states.Suspended):
             raise TrajectoryError(f"{state.reason}; {again}", "no_effect")
         if isinstance(state, states.Starting):
-            raise TrajectoryError(f"{self.awaited}; {again}", "no_state")
+            raise TrajectoryError(f"{self.no_state_reason}; {again}", "no_state")
         fault = state.fault if isinstance(state, states.Reacting) else "collision"
         if states.collision_in(state) is not None:
             again = "call ~/reset_collision, then send the trajectory again"

@@ -50,7 +50,7 @@ class JointStateReader:
         """``values`` are the checked parameters of the node."""
         self.refusals: Counter[str] = Counter()
         self.last_refusal = ""
-        self.strangers: list[str] = []  # the names in the last message, where none is ours
+        self.other_joints: list[str] = []  # the names in the last message, where none is ours
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
@@ -110,9 +110,9 @@ class JointStateReader:
         if order is None:
             return self._refuse("duplicate_name", f"a joint is named twice in {listed(names)}")
         if order.ours is not None and not order.ours.size:
-            self.strangers = names
+            self.other_joints = names
             return False  # not about us
-        self.strangers = []
+        self.other_joints = []
         stamp_ns = nanoseconds_of(message.header.stamp)
         return (
             self._is_timely(stamp_ns, now_ns, order)
@@ -125,11 +125,14 @@ class JointStateReader:
         oldest = time - (self.timeout or math.inf)
         return [name for name, came in zip(self._joint_names, self._came, strict=True) if not came > oldest]
 
-    def absence(self) -> str:
-        """Why no joint of ours has a state, as far as what came tells."""
-        if self.strangers:
+    def no_state_reason(self) -> str:
+        """Why there is no complete state yet, from the messages that came."""
+        never = self.missing(-math.inf)
+        if 0 < len(never) < len(self._joint_names):
+            return f"no state of {named('joint', never)} has come yet"
+        if self.other_joints:
             ours = named("joint", self._joint_names)
-            return f"joint_states carries {listed(self.strangers)}, none of the model's {ours}"
+            return f"joint_states carries {listed(self.other_joints)}, none of the model's {ours}"
         if self.last_refusal:
             return f"joint states are refused: {self.last_refusal}"
         return "no joint states have come yet"

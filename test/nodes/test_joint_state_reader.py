@@ -58,18 +58,24 @@ def test_joints_of_others_are_left_out_also_when_they_are_nan(reader):
 def test_a_message_about_another_robot_is_no_state_and_no_fault(reader):
     assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.0)
     assert not reader.refusals
-    assert reader.strangers == ["left", "right"]
-    assert [name for name in ("left", "right", *JOINTS) if name not in reader.absence()] == []
+    assert reader.other_joints == ["left", "right"]
+    assert [name for name in ("left", "right", *JOINTS) if name not in reader.no_state_reason()] == []
     assert reader.take(state(), NOW, 1.0)
-    assert reader.strangers == []
+    assert reader.other_joints == []
+
+
+def test_a_joint_whose_states_do_not_come_is_named_beside_those_of_a_gripper(reader):
+    assert not reader.take(state(JOINTS[:2], (1.0, 2.0), (0.1, 0.2)), NOW, 1.0)
+    assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.0)
+    assert [name for name in (*JOINTS, "left") if repr(name) in reader.no_state_reason()] == [JOINTS[2]]
 
 
 def test_a_stamp_of_simulated_time_on_the_systems_clock_is_told(reader):
     now = 1_795_973_776 * SECOND
     assert not reader.take(state(stamp=12 * SECOND), now, 1.0)
-    assert "use_sim_time" in reader.absence()
+    assert "use_sim_time" in reader.no_state_reason()
     assert not reader.take(state(stamp=now - SECOND), now, 1.0)
-    assert "use_sim_time" not in reader.absence()
+    assert "use_sim_time" not in reader.no_state_reason()
 
 
 def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):

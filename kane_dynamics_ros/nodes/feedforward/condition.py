@@ -187,8 +187,8 @@ def weak_damping_text(law: Law, q: Array, rate: float) -> str:
 def missing_text(controller: Controller, missing: list[str]) -> str:
     """The joints without a fresh state, and whose states come instead."""
     reader = controller.reader
-    if reader.strangers and len(missing) == len(controller.model.joint_names):
-        return reader.absence()
+    if reader.other_joints and len(missing) == len(controller.model.joint_names):
+        return reader.no_state_reason()
     return f"no fresh state of {named('joint', missing)} on joint_states"
 
 

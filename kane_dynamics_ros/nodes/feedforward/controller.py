@@ -322,7 +322,7 @@ class Controller:
         tau = self.loop.watch(self._clock.steady())
         if tau is not None:
             self._commands.publish(tau)
-        self.loop.awaited = self.reader.absence()
+        self.loop.no_state_reason = self.reader.no_state_reason()
         self._steps.look_for_subscribers(self.values["terms.publish"])
         self.external.look_for_subscribers()
         self._read_what_is_observed()
