@@ -90,7 +90,8 @@ class EffectWatch:
         reference that moves towards a joint that rests shows nothing: the joint need not move.
         """
         past = self._past
-        past.append((time, reference, q))
+        if not past or time > past[-1][0]:  # simulated time may stand still for days
+            past.append((time, reference, q))
         while len(past) > 1 and past[1][0] <= time - span:
             past.popleft()
         then, reference_then, q_then = past[0]

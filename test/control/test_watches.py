@@ -1,5 +1,6 @@
 """What is watched beside the reference."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -127,6 +128,13 @@ def test_only_the_span_before_now_counts():
     assert missing(states) is None  # the reference rested until 5.52 s
     found = missing([*states, (5.83, 0.4, 0.1)])
     assert (found.time, found.asked) == (pytest.approx(0.31), pytest.approx(0.3))  # since 5.52 s
+
+
+def test_nothing_is_remembered_while_simulated_time_stands_still():
+    watch, q = EffectWatch(), Q.copy()
+    for _ in range(1000):
+        watch.missing(LAW, np.full(N, 0.05), 0.3, 5.0, Q, q)
+    assert sys.getrefcount(q) < 10
 
 
 def test_without_a_tolerance_nothing_is_noticed():
