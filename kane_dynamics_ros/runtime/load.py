@@ -156,7 +156,8 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     shipped = sorted(p.stem for p in SHIPPED.glob("*.h"))
     if str(source) in shipped:
         return SHIPPED / f"{source}.py"
-    beside = [str(p.with_suffix(".py")) for p in sorted(path.parent.glob("*.h"))]  # as generate writes them
+    written = (header.with_suffix(".py") for header in sorted(path.parent.glob("*.h")))  # as by generate
+    beside = [str(module) for module in written if module.is_file()]
     there = f"; those in its folder are {listed(beside)}" if beside else ""
     message = (
         f"no model {str(source)!r}: give the path of a generated NAME.py (kane_dynamics generate writes "

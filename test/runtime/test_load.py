@@ -41,9 +41,11 @@ def test_a_missing_model_is_named_with_the_ones_there_are() -> None:
 
 
 def test_a_missing_model_is_named_with_those_in_its_folder(small: Path) -> None:
+    small.with_name("other.h").write_text("// of another project\n")
     error = refused(small.with_name("my_robot.py"))
     assert error.code == "not_found"
     assert str(small) in str(error)
+    assert "other.py" not in str(error)
 
 
 def test_a_changed_module_is_refused_before_any_of_it_runs(small: Path, tmp_path: Path) -> None:
