@@ -457,8 +457,8 @@ class ControlLoop:
         tau, clamped = self._limited(wanted, time)
         names, longest = settings.law.rigid.joint_names, settings.safety.saturation_time
         if self.saturation.lasts(clamped, names, time, longest):
-            joints = named("joint", np.array(names)[clamped].tolist())
-            self._raise("saturation", f"{joints}, for {longest:g} s or more (safety.saturation_time)", time)
+            why = f"clamped for {longest:g} s or more (safety.saturation_time), now "
+            self._raise("saturation", why + named("joint", np.array(names)[clamped].tolist()), time)
         self.last = ControlStep(reference, wanted, tau, q, qd, self._direction)
         if self._slow is not None:
             self._slow = self._slow + 1 if np.abs(qd).max() < SLOW else 0
