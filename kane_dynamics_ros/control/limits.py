@@ -103,8 +103,7 @@ def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[st
 class MotionLimits:
     """Position limits (n,) and velocity limits (n,) of a reference; infinite where there is none."""
 
-    joints: tuple[str, ...]
-    units: tuple[str, ...]  # of their positions
+    joints: tuple[JointInfo, ...]
     lower: Array
     upper: Array
     fastest: Array
@@ -132,12 +131,13 @@ class MotionLimits:
         step, allowed = np.abs(found.step), self.fastest * STEP_TIME
         if (step > allowed + TOLERANCE).any():
             j = int(np.argmax(step - allowed))
+            name, unit = self.joints[j].name, self.joints[j].unit
             raise TrajectoryError(
-                f"the first point is due at once, {step[j]:.3g} {self.units[j]} from the reference of joint "
-                f"{self.joints[j]!r}: a step; allowed is {allowed[j]:.3g} {self.units[j]}, what its velocity "
-                f"limit covers in {STEP_TIME:g} s; give the first point a later time",
+                f"the first point is due at once, {step[j]:.3g} {unit} from the reference of joint {name!r}: "
+                f"a step; allowed is {allowed[j]:.3g} {unit}, what its velocity limit covers in "
+                f"{STEP_TIME:g} s; give the first point a later time",
                 "step",
-                joint=self.joints[j],
+                joint=name,
                 found=float(step[j]),
             )
         if everything and found.entered_ns > found.begin_ns:
@@ -152,7 +152,7 @@ class MotionLimits:
         outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
         if outside.size:
             row, j = (int(index) for index in outside[0])
-            unit, advice = self.units[j], ""
+            name, unit, advice = self.joints[j].name, self.joints[j].unit, ""
             if quantity == "velocity":
                 slower = np.ceil(100 * (np.abs(values) / upper).max()) / 100
                 unit, advice = f"{unit}/s", f"; all times must be at least {slower:g} times as long"
@@ -160,11 +160,11 @@ class MotionLimits:
                 advice = f": {LIKELY[unit]}"
             seconds = round(float(times[row]), 3) + 0.0  # no minus before a zero
             raise TrajectoryError(
-                f"{quantity} of joint {self.joints[j]!r} reaches {values[row, j]:g} {unit} at {seconds:.3f} "
-                f"s from the start; the limits are {lower[j]:g} to {upper[j]:g}{advice}",
+                f"{quantity} of joint {name!r} reaches {values[row, j]:g} {unit} at {seconds:.3f} s from the "
+                f"start; the limits are {lower[j]:g} to {upper[j]:g}{advice}",
                 "outside_limits",
                 quantity=quantity,
-                joint=self.joints[j],
+                joint=name,
                 found=float(values[row, j]),
             )
 
@@ -177,8 +177,7 @@ def motion_limits(joints: Sequence[JointInfo], begin: Array | None) -> MotionLim
     lower, upper = position_limits(joints)
     if begin is not None:
         lower, upper = np.minimum(lower, begin), np.maximum(upper, begin)
-    names, units = (tuple(getattr(joint, of) for joint in joints) for of in ("name", "unit"))
-    return MotionLimits(names, units, lower, upper, velocity_limits(joints))
+    return MotionLimits(tuple(joints), lower, upper, velocity_limits(joints))
 
 
 def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
