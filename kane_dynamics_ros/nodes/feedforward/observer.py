@@ -50,17 +50,22 @@ class ObserverOutput:
         self._collision = node.create_publisher(Bool, "~/collision", LATCHED_QOS)
         self._service = node.create_service(Trigger, "~/reset_collision", self._reset)
         self._torque_heard = self._wrench_heard = self._collision_heard = False
-        self._smooth: Array | None = None
         self._undetermined: tuple[str, ...] = ()
         self.running = self._blind = False
         self._values = values
         self.observer = MomentumObserver(build_observer(values, loop.settings))
         self._carried = Carried()
+        self.begin()
+        self.configure(values)
+        self._collision.publish(Bool(data=False))
+
+    def begin(self) -> None:
+        """Start anew, as after an activation: brakes may hold the arm."""
+        self.forget()
+        self._carried.forget()
         self._commanded: Array | None = None  # before the next state
         self._taken = -math.inf  # [s], the last state's time
         self.takes = True  # states: while it runs, and until the drives carry the arm
-        self.configure(values)
-        self._collision.publish(Bool(data=False))
 
     def configure(self, values: Values) -> None:
         """Use other parameter values. A collision that is reacted to stays latched.
@@ -117,13 +122,7 @@ class ObserverOutput:
     def forget(self) -> None:
         """Start the residual anew, as after a jump of the clock; a collision stays latched."""
         self.observer.forget()
-        self._smooth = None
-
-    def begin(self) -> None:
-        """Start anew, as after an activation: brakes may hold the arm."""
-        self.forget()
-        self._carried.forget()
-        self._commanded, self._taken, self.takes = None, -math.inf, True
+        self._smooth: Array | None = None
 
     def reset(self) -> None:
         """End a collision and the reaction to it."""
