@@ -116,9 +116,7 @@ class SimulatedHardwareNode(Node):
 
     def __init__(self) -> None:
         super().__init__("simulated_hardware")
-        declare(
-            self, TABLE, but=("friction.at_rest",)
-        )  # joints that stand hold anything within their stiction
+        declare(self, TABLE, but=("friction.at_rest",))  # a resting joint holds anything within its stiction
         self.values = read(self, TABLE)
         model = load_model(self.values["model"], backend=self.values["backend"], ready=CONTROL)
         self.hardware = build_hardware(model, self.values)

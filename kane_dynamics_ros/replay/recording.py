@@ -364,15 +364,12 @@ def refuse_incomplete(
     """Raise ``BagError`` where no state was read, or a joint, its positions or its efforts are missing."""
     if not len(states.stamps):
         raise empty_topic(path, topic, states.dropped)
-    missing = [name for name in names if name not in states.found]
-    if missing:
+    if missing := [name for name in names if name not in states.found]:
         raise joint_mismatch(path, topic, missing, states.found, proposal(joints, states.found))
     for field in ("position", "effort"):
-        never = np.isnan(getattr(states, field)).all(axis=0)
-        if never.any():
-            raise missing_field(
-                path, topic, field, [name for name, no in zip(names, never, strict=True) if no]
-            )
+        columns = zip(names, getattr(states, field).T, strict=True)
+        if missing := [name for name, column in columns if np.isnan(column).all()]:
+            raise missing_field(path, topic, field, missing)
 
 
 def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
