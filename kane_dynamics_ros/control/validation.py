@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array, Mask
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, unknown_joint
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.text import named as named_in_words
 
@@ -146,11 +146,7 @@ def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> l
                 joint=name,
             )
         if name not in known:
-            raise TrajectoryError(
-                f"unknown joint {name!r}; the model's joints are {', '.join(map(repr, known))}",
-                "unknown_joint",
-                joint=name,
-            )
+            raise TrajectoryError(str(unknown_joint(name, known)), "unknown_joint", joint=name)
         seen.add(name)
     missing = [name for name in known if name not in seen]
     if missing and not (allow_partial and names):
