@@ -232,11 +232,8 @@ def file_parameters(file: Path, node: str, namespace: str, option: str = "params
 
     Raises ``RosParameterError`` as ``file_sections`` does.
     """
-    result: dict[str, Any] = {}
-    for section, name, value in file_sections(file, option):
-        if applies(section, "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)):
-            result[name] = value
-    return result
+    own = "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)
+    return {name: value for section, name, value in file_sections(file, option) if applies(section, own)}
 
 
 def applies(section: str, node: str) -> bool:
