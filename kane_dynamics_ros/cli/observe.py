@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     add_bag_arguments,
     add_parameters_argument,
@@ -174,7 +173,15 @@ def _calibrate(
     gain = arguments.gain or min(GAIN, GAIN_PER_RATE / max(steps))
     n = len(model.joint_names)
     never = Thresholds(np.full(n, np.inf), *np.zeros((3, n)))
-    settings = _settings(model, beyond, np.full(n, gain), never, arguments.adaptation)
+    settings = ObserverSettings(
+        model.without_friction(),
+        model,
+        np.full(n, gain),
+        never,
+        longest_gap=LONGEST_GAP,
+        adaptation=arguments.adaptation,
+        beyond=beyond,
+    )
     with Progress() as progress:
         progress.doing("running the observer over the bags", total=len(recordings), unit="bags")
         runs = []
@@ -187,27 +194,6 @@ def _calibrate(
     file = arguments.output or Path("thresholds.yaml")
     write_file(file, parameters_text(calibration, settings, [each.bag.name for each in recordings]))
     print(f"written: {file}")
-
-
-def _settings(
-    model: DynamicsModel,
-    beyond: ExtraFriction | None,
-    gain: Array,
-    thresholds: Thresholds,
-    adaptation: float,
-    confirmation: float = 0.0,
-) -> ObserverSettings:
-    """The node's observer: its gain and thresholds, friction by the model's coefficients."""
-    return ObserverSettings(
-        model.without_friction(),
-        model,
-        gain,
-        thresholds,
-        adaptation=adaptation,
-        confirmation=confirmation,
-        longest_gap=LONGEST_GAP,
-        beyond=beyond,
-    )
 
 
 def read_thresholds(
@@ -233,4 +219,13 @@ def read_thresholds(
             "no_thresholds",
             file=file,
         ) from None
-    return _settings(model, beyond, gain, Thresholds(*parts), adaptation, confirmation)
+    return ObserverSettings(
+        model.without_friction(),
+        model,
+        gain,
+        Thresholds(*parts),
+        longest_gap=LONGEST_GAP,
+        adaptation=adaptation,
+        confirmation=confirmation,
+        beyond=beyond,
+    )
