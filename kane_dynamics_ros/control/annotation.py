@@ -233,13 +233,14 @@ def _efforts(law: Law, piece: SplinePiece, times: NDArray[Any]) -> Array:
 
 def _check_efforts(rows: Iterable[Row], limits: Array, law: Law) -> None:
     for row in rows:
-        for name, effort, limit in zip(law.rigid.joint_names, row.tau, limits, strict=True):
+        for joint, effort, limit in zip(law.rigid.joints, row.tau, limits, strict=True):
             if abs(effort) > limit:
                 raise TrajectoryError(
-                    f"joint {name!r} needs an effort of {effort:g} at {row.time_ns * NANOSECOND:.3f} s from "
-                    f"the start; the limit is {limit:g}; move more slowly",
+                    f"joint {joint.name!r} needs {effort:g} {joint.effort_unit} at "
+                    f"{row.time_ns * NANOSECOND:.3f} s from the start; the limit is {limit:g}; move more "
+                    "slowly",
                     "effort_limit",
-                    joint=name,
+                    joint=joint.name,
                     found=float(effort),
                 )
 

@@ -80,8 +80,8 @@ def limit_rate(tau: Array, previous: Array, largest_step: Array) -> Array:
     return limited
 
 
-def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[str, float, float], ...]:
-    """Joints that gravity alone can overload: name, largest effort found, and limit of ``limits`` (n,).
+def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[JointInfo, float, float], ...]:
+    """Joints that gravity alone can overload, with the largest effort found and the limit of ``limits`` (n,).
 
     Looks at ``GRAVITY_POSTURES`` random positions within the joints' limits, the same at every call: a limit
     that is exceeded by less than a tenth may be missed.
@@ -90,8 +90,8 @@ def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[st
     postures = np.random.default_rng(0).uniform(lower, upper, (GRAVITY_POSTURES, len(limits)))
     largest = np.abs(model.gravity(postures)).max(axis=0)
     return tuple(
-        (name, float(found), float(limit))
-        for name, found, limit in zip(model.joint_names, largest, limits, strict=True)
+        (joint, float(found), float(limit))
+        for joint, found, limit in zip(model.joints, largest, limits, strict=True)
         if found > limit
     )
 

@@ -262,15 +262,16 @@ def _check_gravity(grid: Grid, model: DynamicsModel, rigid: Sequence[Rows]) -> N
         excess = np.abs(rows.c) - rows.largest
         if excess.max() >= 0.0:
             side, cell, j = (int(i) for i in np.unravel_index(np.argmax(excess), excess.shape))
-            part = grid.s[cell + side] / grid.s[-1]
+            part, joint = grid.s[cell + side] / grid.s[-1], model.joints[j]
+            needed = float(abs(rows.c[side, cell, j]))
             raise TrajectoryError(
-                f"joint {model.joint_names[j]!r}: gravity alone takes {abs(rows.c[side, cell, j]):.4g} of "
-                f"the {rows.largest[j]:.4g} that is allowed, between the points {grid.after[cell]} and "
+                f"joint {joint.name!r}: gravity alone takes {needed:.4g} of the {rows.largest[j]:.4g} "
+                f"{joint.effort_unit} that are allowed, between the points {grid.after[cell]} and "
                 f"{grid.after[cell] + 1} of the path ({part:.0%} of the way between two rests)",
                 "gravity",
-                joint=model.joint_names[j],
+                joint=joint.name,
                 index=int(grid.after[cell]),
-                found=float(abs(rows.c[side, cell, j])),
+                found=needed,
             )
 
 
@@ -468,7 +469,7 @@ def _with_window(
 ) -> Retimed | None:
     """The smoothed motion, slowed down until all limits hold; None where that does not help.
 
-    A fast motion may pass by its momentum what gravity and friction at a slow one do not let it.
+    A fast motion may pass by momentum where gravity and friction stop a slow one.
     """
     count = math.ceil((duration + window) / max(SHORTEST, (duration + window) / len(grid.s))) + 1
     t = np.linspace(0.0, duration + window, max(count, LEAST_CELLS))

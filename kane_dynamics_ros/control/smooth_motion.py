@@ -68,7 +68,7 @@ def smooth_motion(
     if floor is None:
         floor = min(0.0, standing)
     if standing < floor:
-        message = f"the arm starts {floor - standing:.3f} m below the floor; give another --floor, or none"
+        message = f"the arm starts {floor - standing:.3f} m below the floor; lower the floor, or set none"
         raise MotionError(message, "floor")
     sides = PROBE * np.eye(len(start))
     free_below, free_above = (height(start + side) >= floor - ROUNDING for side in (-sides, sides))
@@ -89,14 +89,15 @@ def smooth_motion(
             return motion
         scale *= SHRINK
     if not over_floor:
-        raise MotionError("every motion goes below the floor; give another --floor, or none", "floor")
+        raise MotionError("every motion goes below the floor; lower the floor, or set none", "floor")
     worst = int(np.argmax(efforts / allowed))
+    joint = model.joints[worst]
     raise MotionError(
-        f"joint {model.joint_names[worst]!r}: holding the start alone takes {efforts[worst]:.3g} of the "
-        f"{model.joints[worst].effort:.3g} that it has; correct the effort limit, or give another start "
-        "(initial_value of the position's state interface in <ros2_control>)",
+        f"joint {joint.name!r}: holding the start alone takes {efforts[worst]:.3g} of its {joint.effort:.3g} "
+        f"{joint.effort_unit}; correct the effort limit, or give another start (initial_value of the "
+        "position's state interface in <ros2_control>)",
         "too_heavy",
-        joint=model.joint_names[worst],
+        joint=joint.name,
     )
 
 

@@ -85,7 +85,7 @@ def test_a_motion_beyond_the_effort_limits_is_refused_unless_told_otherwise(tmp_
     # a cubic over 0.25 s and 0.3 rad, 1.8 rad/s at most, begins with 28.8 rad/s^2
     effort = MODEL.inverse_dynamics([0.0] * 5, [0.0] * 5, [28.8, 0.0, 0.0, 0.0, 0.0])[0]
     assert capsys.readouterr().err == (
-        f"error: joint 'gamma_1' needs an effort of {effort:g} at 1.000 s from the start; the limit is 250; "
+        f"error: joint 'gamma_1' needs {effort:g} N m at 1.000 s from the start; the limit is 250; "
         "move more slowly\n"
     )
     assert main(["annotate", "manipulator_5dof", str(source), "--no-limits"]) == 0

@@ -152,7 +152,7 @@ def test_friction_that_stays_at_rest_keeps_the_direction_of_the_last_motion(coup
 REFUSALS = {
     "too much effort": (
         {"points": TRAJECTORIES["quintic"], "limits": np.array([300.0, 10.0, 300.0, 300.0, 300.0])},
-        ("effort_limit", f"needs an effort of {MODEL.gravity(START)[1]:g} at 1.000 s"),
+        ("effort_limit", f"needs {MODEL.gravity(START)[1]:g} N m at 1.000 s"),
     ),
     "too many points": (
         {"points": TRAJECTORIES["quintic"], "accuracy": Accuracy(1e-9, 100)},

@@ -52,8 +52,8 @@ def test_gravity_above_a_limit_is_named():  # field report 102
     limits = effort_limits(model.joints)
     assert overloaded_by_gravity(model, limits) == ()
     limits[1] = 10.0
-    ((name, found, limit),) = overloaded_by_gravity(model, limits)
-    assert (name, limit) == ("alpha_2", 10.0)
+    ((joint, found, limit),) = overloaded_by_gravity(model, limits)
+    assert (joint.name, limit) == ("alpha_2", 10.0)
     stretched = abs(model.gravity(np.zeros(5))[1])  # level and straight: the largest there is
     assert 0.9 * stretched < found <= stretched
 

@@ -54,9 +54,10 @@ class Condition:
             self._logger.warning(
                 f"the URDF gives no effort limit, or 0, for {named('joint', unknown)}: not clamped"
             )
-        for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
+        for joint, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
             self._logger.warning(
-                f"joint {name}: gravity alone needs up to {found:.3g}, the effort limit is {limit:g}"
+                f"joint {joint.name}: gravity alone needs up to {found:.3g} {joint.effort_unit}, the effort "
+                f"limit is {limit:g}"
             )
 
     def watch(self, controller: Controller) -> None:
