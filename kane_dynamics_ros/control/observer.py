@@ -102,27 +102,28 @@ class Collision(NamedTuple):
     unit: str
 
 
-class Carried:
-    """The joints whose drives carry their load, as far as measured efforts tell.
+class BrakeRelease:
+    """The joints that no brake holds, as far as measured efforts tell.
 
-    A brake is in no balance of momentum: what it carries looks like a contact, and it may hold the arm until
-    the first command has had its effect. So a joint's effort is all that holds it from the state on in which
-    it is the effort that was commanded, or in which the joint has moved.
+    The balance of momentum knows no brakes: what one holds looks like a contact, and it may hold the arm
+    until the first command has had its effect. A joint is taken as released from the state on in which its
+    effort is the one that was commanded, or in which it has moved.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Know of no joint, as after a pause: the brakes may have been applied meanwhile."""
+        """Take no joint as released, as after a pause: the brakes may have been applied meanwhile."""
         self.all = False
         self._joints: Mask | None = None
         self._begin: Array | None = None
 
     def after(self, q: Array, effort: Array, commanded: Array | None, slack: Array) -> Mask:
-        """The joints (n,) after one more state: efforts within ``slack`` (n,) of each other are the same.
+        """The released joints (n,) after one more state.
 
-        ``commanded`` (n,) is what was sent before the state; None where nothing was.
+        ``commanded`` (n,) is what was sent before the state, None where nothing was: efforts within ``slack``
+        (n,) of each other are the same.
         """
         if self._joints is None or self._begin is None:
             self._joints, self._begin = np.zeros(len(q), dtype=np.bool_), q
@@ -141,7 +142,7 @@ class _Sample(NamedTuple):
     p: Array
     drift: Array
     effort: Array
-    carried: Mask
+    released: Mask
     qd: Array
     speed_parts: Array
     jacobian: Array | None
@@ -182,11 +183,10 @@ class MomentumObserver:
         self.collision = None
         self._above_since[:] = math.inf
 
-    def update(self, q: Array, qd: Array, effort: Array, time: float, carried: Mask | None = None) -> bool:
+    def update(self, q: Array, qd: Array, effort: Array, time: float, released: Mask | None = None) -> bool:
         """Take a state and its effort at ``time`` [s]; whether the residual is new.
 
-        Nothing is concluded of joints that something else than the effort may hold: those that are not
-        ``carried`` (n,); None: all are.
+        Nothing is concluded of joints that a brake may hold: all but those ``released`` (n,); None: none.
         """
         settings, before = self.settings, self._before
         if time <= self.seen:
@@ -197,8 +197,8 @@ class MomentumObserver:
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
-        carried = self._all if carried is None else carried
-        self._before = now = _Sample(time, p, drift, effort, carried, qd, _speed_parts(settings, qd), J)
+        released = self._all if released is None else released
+        self._before = now = _Sample(time, p, drift, effort, released, qd, _speed_parts(settings, qd), J)
         if before is None or time - before.time > settings.longest_gap:
             self.residual = self.offset.copy()  # a contact of before the gap is none of after it
             self._filtered = self.jacobian = None
@@ -237,7 +237,7 @@ class MomentumObserver:
         z = (now.p - before.p) / dt - effort - 0.5 * (before.drift + now.drift)
         share = share_of_step(self.settings.gain, dt)
         residual = self.residual + share * (z - self.residual)
-        self.residual = np.where(before.carried & now.carried, residual, self.offset)
+        self.residual = np.where(before.released & now.released, residual, self.offset)
         mean = np.empty((3, len(share)))
         np.add(before.speed_parts, now.speed_parts, out=mean[:2])
         mean[:2] *= 0.5

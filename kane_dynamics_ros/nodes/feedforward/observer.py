@@ -18,7 +18,7 @@ from kane_dynamics_ros.algebra import Array, Mask, finite
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import (
-    Carried,
+    BrakeRelease,
     Collision,
     MomentumObserver,
     TipWrench,
@@ -54,7 +54,7 @@ class ObserverOutput:
         self.running = self._blind = False
         self._values = values
         self.observer = MomentumObserver(build_observer(values, loop.settings))
-        self._carried = Carried()
+        self._brakes = BrakeRelease()
         self.begin()
         self.configure(values)
         self._collision.publish(Bool(data=False))
@@ -62,10 +62,10 @@ class ObserverOutput:
     def begin(self) -> None:
         """Start anew, as after an activation: brakes may hold the arm."""
         self.forget()
-        self._carried.forget()
+        self._brakes.forget()
         self._commanded: Array | None = None  # before the next state
         self._taken = -math.inf  # [s], the last state's time
-        self.takes = True  # states: while it runs, and until the drives carry the arm
+        self.takes = True  # states: while it runs, and until no brake holds the arm
 
     def configure(self, values: Values) -> None:
         """Use other parameter values. A collision that is reacted to stays latched.
@@ -114,7 +114,7 @@ class ObserverOutput:
             )
         if not self.takes:
             self._taken = math.inf  # nobody looked meanwhile: that is no pause
-        self.takes = self.running or (run != "never" and self.measured and not self._carried.all)
+        self.takes = self.running or (run != "never" and self.measured and not self._brakes.all)
         settings = self.observer.settings
         if settings.wrench != self._wrench_heard:  # the tip's Jacobian costs time
             self.observer.settings = replace(settings, wrench=self._wrench_heard)
@@ -137,9 +137,9 @@ class ObserverOutput:
         """
         effort = measured if self.measured else commanded
         time = stamp_ns / SECOND_NS
-        carried = self._carried_at(q, measured, time) if self.measured else None
+        released = self._released_at(q, measured, time) if self.measured else None
         if commanded is None and self._commanded is not None:
-            self._carried.forget()
+            self._brakes.forget()
         self._commanded, self._taken = commanded, time
         self._blind = effort is None or not finite(effort)
         if not self.running:
@@ -149,7 +149,7 @@ class ObserverOutput:
             return
         observer, latched = self.observer, self.observer.collision
         before = observer.seen
-        if not observer.update(q, qd, effort, time, carried):
+        if not observer.update(q, qd, effort, time, released):
             if observer.seen > before:  # after a gap
                 self._smooth = None
             return
@@ -161,15 +161,15 @@ class ObserverOutput:
         else:
             self._smooth = None  # what it was when somebody listened is of the past
 
-    def _carried_at(self, q: Array, measured: Array, time: float) -> Mask:
-        """The joints whose drives carry their load; to a command without gravity the robot adds it."""
+    def _released_at(self, q: Array, measured: Array, time: float) -> Mask:
+        """The joints that no brake holds; to a command without gravity the robot adds it."""
         settings, commanded = self.observer.settings, self._commanded
         if time - self._taken > settings.longest_gap:
-            self._carried.forget()
+            self._brakes.forget()
         if commanded is not None and not self._loop.settings.law.switches.gravity:
             commanded = commanded + settings.rigid.gravity(q)
         slack = settings.thresholds.constant + settings.thresholds.rest
-        return self._carried.after(q, measured, commanded, slack)
+        return self._brakes.after(q, measured, commanded, slack)
 
     def _publish(self, q: Array, stamp_ns: int, dt: float) -> None:
         cutoff = self._values["observer.cutoff"]
