@@ -16,7 +16,7 @@ from kane_dynamics_ros.control.law import DELAY, Law, critical_gains, too_stiff
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
-from kane_dynamics_ros.nodes.feedforward.parameters import gains_to_paste
+from kane_dynamics_ros.nodes.feedforward.parameters import gain_arguments
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS, status_of
 from kane_dynamics_ros.text import named
 
@@ -181,7 +181,7 @@ def weak_damping_text(law: Law, q: Array, rate: float) -> str:
         f"at the measured {rate:.0f} Hz, with {DELAY} periods of delay, the gains of joint {joint.name} "
         f"({kp:.3g} {unit} and {kd:.3g} {per_speed}) give a damping ratio of {found.damping:.2f}"
         f"{', which is unstable' if found.damping < 0.0 else ''}; {wait}set "
-        f"{gains_to_paste(law, q, 1.0 / rate, LEAST_DAMPING)}"
+        f"{gain_arguments(law, q, 1.0 / rate, LEAST_DAMPING)}"
     )
 
 

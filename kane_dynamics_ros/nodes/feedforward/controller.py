@@ -27,7 +27,7 @@ from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, 
 from kane_dynamics_ros.control.states import Reaction
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
-from kane_dynamics_ros.nodes.feedforward.parameters import build_settings, gains_to_paste
+from kane_dynamics_ros.nodes.feedforward.parameters import build_settings, gain_arguments
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
     BURST_QOS,
@@ -46,7 +46,7 @@ LAST_PERIOD = 0.05  # [s] between them
 RAMP_TIME = 2.0  # [s] at most for limits.effort_rate on the way to the last command
 FLUSH_TIME = Duration(nanoseconds=200_000_000)
 SOURCES = 16  # publishers of states that are remembered
-UNBEARABLE = -0.2  # damping ratio with one period of delay, less than any real loop has
+UNSTABLE = -0.2  # damping ratio with one period of delay, less than any real loop has
 STEP_NS = 50_000_000  # of the system clock, beyond which a stamp does not mean any more what it did
 NOISE_NS = 100_000  # between two readings of clocks that belong together
 
@@ -213,23 +213,22 @@ class Controller:
     def prepare(self, values: Values) -> LoopSettings:
         """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
-        self._refuse_unbearable(settings.law, values)
+        self._refuse_unstable(settings.law, values)
         return settings
 
-    def _refuse_unbearable(self, law: Law, values: Values) -> None:
-        """Refuse gains that become larger than the measured rate can bear by far. Raises on them."""
+    def _refuse_unstable(self, law: Law, values: Values) -> None:
+        """Raise ``RosParameterError`` for gains that grow and are far from stable at the measured rate."""
         before = self.loop.settings.law
         stiffer = law.mode != before.mode or (law.kp > before.kp).any() or (law.kd > before.kd).any()
         if not self.rate or not stiffer:
             return
         period = min(1.0 / self.rate, self.reader.period_ns / SECOND_NS)
-        found = too_stiff(law, self.reader.q, period, UNBEARABLE, delay=1)
+        found = too_stiff(law, self.reader.q, period, UNSTABLE, delay=1)
         if found is not None:
             name = f"{law.mode}.kp"
             allowed = (
-                f"what states at {1.0 / period:.0f} Hz can bear: joint "
-                f"{self.model.joint_names[found.joint]!r} would swing up; with "
-                f"{gains_to_paste(law, self.reader.q, period, 0.0)} it just does not"
+                f"gains with which joint {self.model.joint_names[found.joint]!r} is stable on states at "
+                f"{1.0 / period:.0f} Hz; about the limit is {gain_arguments(law, self.reader.q, period, 0.0)}"
             )
             raise wrong_parameter(name, values[name], allowed)
 

@@ -124,7 +124,7 @@ def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
     return computed if values["mode"] == "computed_torque" else pd
 
 
-def gains_to_paste(law: Law, q: Array, period: float, damping: float) -> str:
+def gain_arguments(law: Law, q: Array, period: float, damping: float) -> str:
     """Arguments for the command line with gains of that damping ratio at ``period`` [s], none above its kp.
 
     Three digits of each, kp's rounded down.
