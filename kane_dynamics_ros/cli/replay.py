@@ -122,7 +122,7 @@ def _show(result: JobResult, arguments: argparse.Namespace, most_rmse: Mapping[s
         mass, *com = rounded((cause.mass, *(round(each, 3) + 0.0 for each in cause.com)))
         friction = dict.fromkeys(("urdf_damping", "urdf_friction"), bool(arguments.urdf_friction))
         content = {"payload": {"mass": mass, "com": com}, "friction": friction}
-        print(parameter_file(content, ["tried by replay --parameters FILE with a file of these lines:"]))
+        print(parameter_file(content, ["write these lines to FILE, then try them: replay --parameters FILE"]))
     for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     still = [joint.name for joint in result.verdict.joints if not joint.judged]

@@ -82,14 +82,14 @@ def test_a_body_at_the_tip_is_printed_as_the_parameters_that_account_for_it(
     arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.02, 0.0, 0.1]), np.zeros((3, 3))))
     bag = write_bag(tmp_path / "bag", record(Q, QD, effort(arm, Q, QD, QDD), RATE, MODEL.joint_names))
     assert replay(bag, "--max-nrmse", "0.01") == 1
-    _, mark, rest = capsys.readouterr().out.partition("# tried by replay --parameters FILE")
+    _, mark, rest = capsys.readouterr().out.partition("# ")
     parameters = tmp_path / "parameters.yaml"
     parameters.write_text(mark + rest)
     content = yaml.safe_load(parameters.read_text())["/**"]["ros__parameters"]["payload"]
     assert content["mass"] == pytest.approx(0.5, rel=0.02)
     np.testing.assert_allclose(content["com"], [0.02, 0.0, 0.1], atol=0.005)
     assert replay(bag, "--parameters", parameters, "--max-nrmse", "0.01") == 0  # friction is not switched on
-    assert "# tried" not in capsys.readouterr().out
+    assert "payload:" not in capsys.readouterr().out
 
 
 def test_limits_set_the_exit_code(good: Path, lacking: Path, capsys: pytest.CaptureFixture[str]) -> None:
