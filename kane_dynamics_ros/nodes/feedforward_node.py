@@ -355,8 +355,8 @@ class FeedforwardNode(LifecycleNode):
         else:
             name = self.get_fully_qualified_name()
             self.get_logger().info(
-                f"waiting: correct the parameter and configure and activate it (ros2 lifecycle set {name} "
-                "configure), publish the right robot_description, or stop it"
+                "waiting for the right robot_description; or correct the parameters, then configure and "
+                f"activate the node (ros2 lifecycle set {name} configure, then activate)"
             )
 
     def _on_clock_jump(self, jump: TimeJump) -> None:

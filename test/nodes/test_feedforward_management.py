@@ -131,7 +131,7 @@ def test_a_stale_model_is_refused_naming_what_differs(start, urdf):
     )
     lab.hold(0.2)
     assert lab.commands == []
-    assert "waiting: correct the parameter" in node.log
+    assert "waiting for the right robot_description; or correct the parameters" in node.log
 
 
 def test_a_stale_model_is_replaced_when_asked(start, urdf, tmp_path):
