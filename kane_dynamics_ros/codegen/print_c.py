@@ -23,10 +23,9 @@ from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 FUNCTIONS, MODULE, HEADER = sections("functions.c"), sections("module.c"), sections("module.h")
-LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
-FEW_LANES = 8  # the same of functions with many results, whose stores overlap with it, too
-WIDE = 16  # results of such a function, at least
-ROOM = 2048  # numbers that wait for their way past the caches: half of the nearest one
+LANES = 32  # states a block, at most: few enough that loads from memory overlap with the arithmetic
+FEWER_LANES = {50: 8, 32: 16}  # of functions with as many results or more, whose stores overlap with it, too
+WIDE = 16  # results of a function that go past the caches where they are large, at least
 WORTH_WAITING = 3  # statements an output, below which outputs are written at the end
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 
@@ -203,11 +202,8 @@ class _Printer:
             one = f"#ifndef KD_WITHOUT_STATES\n{one}#endif\n" if self.laned else one
             texts = [*self._body(self.listing), one]
         if self.precision.batches:
-            several = function.name == "regressor" and 2 * size <= ROOM
-            one_by_one = "long_states_one_by_one" if several else "states_one_by_one"
-            values = {"at_state": self._shifted("k"), "size": size, "room": min(ROOM // size, 8) * size}
             batch = f"#ifndef KD_WITHOUT_BATCHES\n{self._in_lanes(size)}#endif\n" if self.laned else ""
-            texts.append(batch or self.filled(one_by_one, **values))
+            texts.append(batch or self.filled("states_one_by_one", at_state=self._shifted("k"), size=size))
         return texts
 
     def filled(self, template: str, **values: object) -> str:
@@ -288,7 +284,7 @@ class _Printer:
             loads="\n".join(f"    kd_to_lanes({a}, {widths[a]}, used, lanes, {a.upper()});" for a in inputs),
             lanes=", ".join(a if a == "prepared" else f"{a.upper()} + k" for a in self.arrays),
             size=size,
-            side_by_side=FEW_LANES if size >= WIDE else LANES,
+            side_by_side=next((lanes for least, lanes in FEWER_LANES.items() if size >= least), LANES),
             at_first=self._shifted("first"),
         )
 

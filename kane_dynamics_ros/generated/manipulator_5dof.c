@@ -1080,7 +1080,7 @@ void manipulator_5dof_mass_matrix(const double *q, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static void kd_mass_matrix_block(const double *q, double *out, const int used)
 {
-    enum { lanes = 8 };
+    enum { lanes = 32 };
     double Q[5 * lanes], OUT[25 * lanes], S[3 * lanes], C[3 * lanes];
     kd_to_lanes(q, 5, used, lanes, Q);
     kd_sines_2_lanes(Q, S, C, lanes);
@@ -1091,7 +1091,7 @@ static void kd_mass_matrix_block(const double *q, double *out, const int used)
 
 void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t count)
 {
-    enum { lanes = 8 };
+    enum { lanes = 32 };
     const int far = count > KD_FAR / 25;
     double rows[25 * lanes + 8] KD_LINES, *next = out;
     int held = 0;
@@ -1267,7 +1267,7 @@ int manipulator_5dof_inverse_mass_matrix(const double *q, double *out)
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_inverse_mass_matrix_block(const double *q, double *out, const int used)
 {
-    enum { lanes = 8 };
+    enum { lanes = 32 };
     double Q[5 * lanes], OUT[25 * lanes], S[3 * lanes], C[3 * lanes], CHECKS[10 * lanes];
     kd_to_lanes(q, 5, used, lanes, Q);
     kd_sines_2_lanes(Q, S, C, lanes);
@@ -1279,7 +1279,7 @@ static inline int kd_inverse_mass_matrix_block(const double *q, double *out, con
 
 int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, size_t count)
 {
-    enum { lanes = 8 };
+    enum { lanes = 32 };
     const int far = count > KD_FAR / 25;
     double rows[25 * lanes + 8] KD_LINES, *next = out;
     int held = 0;
@@ -6483,18 +6483,8 @@ void manipulator_5dof_regressor(const double *prepared, const double *q, const d
 
 void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    const int far = count > KD_FAR / 250;
-    double rows[2000 + 8] KD_LINES, *next = out;
-    int held = 0;
-    for (size_t k = 0; k < count; k++) {
-        manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, far ? rows + held : out + k * 250);
-        held += far ? 250 : 0;
-        if (held > 2000 - 250) /* what was just stored is slow to load */
-            held = kd_past_caches(rows, held, &next);
-    }
-    for (int i = 0; i < held; i++)
-        next[i] = rows[i];
-    KD_ARRIVED;
+    for (size_t k = 0; k < count; k++)
+        manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 250);
 }
 #endif
 

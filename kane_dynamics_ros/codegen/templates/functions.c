@@ -106,23 +106,6 @@ $batch_head
     return joint; //? singular
 }
 
-//# long_states_one_by_one
-$batch_head
-{
-    const int far = count > KD_FAR / $size;
-    double rows[$room + 8] KD_LINES, *next = out;
-    int held = 0;
-    for (size_t k = 0; k < count; k++) {
-        ${prefix}_$name($at_state, far ? rows + held : out + k * $size);
-        held += far ? $size : 0;
-        if (held > $room - $size) /* what was just stored is slow to load */
-            held = kd_past_caches(rows, held, &next);
-    }
-    for (int i = 0; i < held; i++)
-        next[i] = rows[i];
-    KD_ARRIVED;
-}
-
 //# defaults
 $head
 {
