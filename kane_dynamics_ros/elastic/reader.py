@@ -23,7 +23,6 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.description import Inertia, check_origin, parse_robot
-from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
 from kane_dynamics_ros.elastic.link import ElasticLink, Material, Section, rectangle, tube, wrong_property
@@ -44,16 +43,6 @@ SECTIONS: dict[tuple[str, ...], Callable[..., Section]] = {
     ("rectangle",): rectangle,
     ("area", "Iy", "Iz", "J"): Section,
 }
-
-
-def elastic_links_from_urdf(
-    path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, str] | None = None
-) -> tuple[ElasticLink, ...]:
-    """The ``<elastic>`` elements of a URDF or xacro file.
-
-    Raises ``DescriptionError``, ``KaneDynamicsError`` (``elastic_value``).
-    """
-    return elastic_links_from_text(urdf_content(path, xacro_arguments), os.fspath(path))
 
 
 def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[ElasticLink, ...]:

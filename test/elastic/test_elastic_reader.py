@@ -7,6 +7,7 @@ import pytest
 from elastic_arms import PENDULUM
 
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.elastic.arm_model import arm_model
 from kane_dynamics_ros.elastic.link import (
     ElasticLink,
@@ -17,7 +18,6 @@ from kane_dynamics_ros.elastic.link import (
 )
 from kane_dynamics_ros.elastic.reader import (
     elastic_links_from_text,
-    elastic_links_from_urdf,
     elastic_links_from_yaml,
 )
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
@@ -47,7 +47,7 @@ def test_xacro_and_urdf_files_are_read(tmp_path):
     (tmp_path / "arm.urdf.xacro").write_text(xacro)
     (tmp_path / "tags.urdf").write_text(xacro.replace("<link", "<xacro:if value='true'/><link", 1))
     for name in ("arm.urdf", "arm.urdf.xacro", "tags.urdf"):
-        (link,) = elastic_links_from_urdf(tmp_path / name)
+        (link,) = elastic_links_from_text(urdf_content(tmp_path / name))
         assert replace(link, material=EXPECTED.material) == EXPECTED
         modulus = link.material.E
         assert modulus == pytest.approx(7e10)
