@@ -289,9 +289,9 @@ class ControlLoop:
 
     # What changes from outside
 
-    def forget(self, reason: str, cause: Cause = "clock") -> None:
+    def forget(self, reason: str) -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
-        self.goals.drop(reason, cause)
+        self.goals.drop(reason, "clock")
         self.state, self.last, self.seen, self._slow = states.untracked(self.state), None, Seen(), None
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
