@@ -304,49 +304,22 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
 
     Raises ``TooShortError`` when no part without gaps is long enough, ``BagError`` ("too_slow", "cutoff").
     """
-    states, where = recording.states, f"{recording.bag}: topic {recording.topic!r}"
-
-    def too_short(seconds: float, needed: float) -> TooShortError:
-        return TooShortError(
-            f"{where}: the longest interval without a gap lasts {seconds:.3g} s; at least {needed:.3g} s are "
-            "needed to estimate accelerations",
-            "too_short",
-            bag=recording.bag,
-            longest=seconds,
-            needed=needed,
-        )
-
+    states = recording.states
     parts = list(passes(states, recording.revolving))
     positions, velocities = (np.isfinite(x).sum(axis=0) for x in (states.position, states.velocity))
     derived = (velocities < VELOCITY_SHARE * positions).tolist()
     found = list(spans(parts, derived, recording.effort_delay))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:
-        raise too_short(longest.seconds if longest else 0.0, SHORTEST)
+        raise too_short(recording, longest.seconds if longest else 0.0, SHORTEST)
     step = longest.step
-    if 1 / step < SLOWEST:
-        raise BagError(
-            f"{where}: recorded at {1 / step:.3g} Hz; at least {SLOWEST:g} Hz are needed to estimate "
-            "accelerations, 100 Hz or more are better",
-            "too_slow",
-            bag=recording.bag,
-            rate=1 / step,
-        )
-    highest = 1 / step / PER_CUTOFF
-    if cutoff is not None and cutoff > highest:
-        raise BagError(
-            f"{where}: a cut-off of {cutoff:g} Hz is too high for its rate; at most {highest:.4g} Hz, an "
-            "eighth of the rate, are allowed; leave --cutoff out to have one chosen",
-            "cutoff",
-            bag=recording.bag,
-            highest=highest,
-        )
+    refuse_rate(recording, 1 / step, cutoff)
     if cutoff is None:
         grid = longest.grid(step)[: int(LOOKED_AT / step)]
         cutoff = choose_cutoff(np.stack([one.at(grid) for one in longest.position], axis=1), 1 / step)
     needed = SHORTEST + 2 * EDGE_CYCLES / cutoff
     if longest.seconds < needed:
-        raise too_short(longest.seconds, needed)
+        raise too_short(recording, longest.seconds, needed)
     factor = max(1, int(1 / step / (PER_CUTOFF * cutoff)))
     rate = 1 / (step * factor)
     steps = np.diff(states.stamps)
@@ -364,6 +337,39 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
         reordered=int(((steps < 0) & (steps >= -RESTART)).sum()),
         repeated=sum(int((np.diff(part.stamps) == 0).sum()) for part in parts),
     )
+
+
+def too_short(recording: Recording, seconds: float, needed: float) -> TooShortError:
+    """The error of a recording whose longest interval has so many seconds."""
+    return TooShortError(
+        f"{recording.bag}: topic {recording.topic!r}: the longest interval without a gap lasts {seconds:.3g} "
+        f"s; at least {needed:.3g} s are needed to estimate accelerations",
+        "too_short",
+        bag=recording.bag,
+        longest=seconds,
+        needed=needed,
+    )
+
+
+def refuse_rate(recording: Recording, rate: float, cutoff: float | None) -> None:
+    """Raise ``BagError`` where a rate [Hz] is too low for accelerations, or for a cut-off that is given."""
+    where, highest = f"{recording.bag}: topic {recording.topic!r}", rate / PER_CUTOFF
+    if rate < SLOWEST:
+        raise BagError(
+            f"{where}: recorded at {rate:.3g} Hz; at least {SLOWEST:g} Hz are needed to estimate "
+            "accelerations, 100 Hz or more are better",
+            "too_slow",
+            bag=recording.bag,
+            rate=rate,
+        )
+    if cutoff is not None and cutoff > highest:
+        raise BagError(
+            f"{where}: a cut-off of {cutoff:g} Hz is too high for its rate; at most {highest:.4g} Hz, an "
+            "eighth of the rate, are allowed; leave --cutoff out to have one chosen",
+            "cutoff",
+            bag=recording.bag,
+            highest=highest,
+        )
 
 
 def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
