@@ -236,24 +236,24 @@ class WeakDamping(NamedTuple):
     damping: float
 
 
-def felt_inertia(M: Array) -> Array:
-    """1 / (M^-1)_ii (n,): the inertia that each joint feels while the others are free to move.
+def effective_inertia(M: Array) -> Array:
+    """1 / (M^-1)_ii (n,): each joint's inertia while the others are free to move.
 
-    M_ii is felt where the others stand still, in an outstretched arm several times as much. Where M is
-    singular, the answer is M_ii.
+    While they stand still it is M_ii, in an outstretched arm several times as much. Where M is singular, the
+    answer is M_ii.
     """
     try:
         inverse_factor = np.linalg.inv(np.linalg.cholesky(M))
     except np.linalg.LinAlgError:
         return np.array(M.diagonal())
-    felt: Array = 1.0 / np.square(inverse_factor).sum(axis=0)  # M^-1 = L^-T L^-1
-    return felt
+    inertia: Array = 1.0 / np.square(inverse_factor).sum(axis=0)  # M^-1 = L^-T L^-1
+    return inertia
 
 
 def gain_unit(law: Law, q: Array) -> Array:
     """What the law's gains are divided by to be of accelerations, in 1/s^2 and 1/s, (n,)."""
     pd = law.mode == "feedforward_pd"
-    return felt_inertia(law.rigid.mass_matrix(q)) if pd else np.ones(len(law.kp))
+    return effective_inertia(law.rigid.mass_matrix(q)) if pd else np.ones(len(law.kp))
 
 
 def too_stiff(law: Law, q: Array, period: float, damping: float, delay: int = DELAY) -> WeakDamping | None:

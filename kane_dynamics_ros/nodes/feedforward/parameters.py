@@ -10,7 +10,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import limits
 from kane_dynamics_ros.control.goals import Tolerances
-from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, damped_gains, felt_inertia
+from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, damped_gains, effective_inertia
 from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
@@ -112,14 +112,14 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
 
 
 def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
-    """Kp or Kd (n,) of the mode; PD gains that are not given follow from the inertias that the joints feel.
+    """Kp or Kd (n,) of the mode; PD gains that are not given follow from effective inertias.
 
-    Without payload, at zero.
+    These are without payload, at zero.
     """
     n = len(model.joints)
     computed = np.array(per_joint(f"computed_torque.{name}", values[f"computed_torque.{name}"], n))
     bare = model.with_parameters(payload=dict.fromkeys(model.tips, Payload()))
-    inertia = felt_inertia(bare.mass_matrix(np.zeros(n)))
+    inertia = effective_inertia(bare.mass_matrix(np.zeros(n)))
     pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd
 
