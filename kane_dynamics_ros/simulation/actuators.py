@@ -3,7 +3,7 @@
 import operator
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,7 @@ class Actuators:
         self.options = options
         self.limits = _limits(joints, options)
         self._bounds = np.minimum(self.limits, np.finfo(float).max).tolist()
+        self._ideal = replace(options, effort_limits=None) == ActuatorOptions()
         self.admitted = np.zeros(len(joints))  # an array that was found within, and is not written to since
         self.saturated = np.zeros(len(joints), dtype=np.int64)
         self._follow = -np.expm1(-time_step / options.time_constant) if options.time_constant else 1.0
@@ -64,6 +65,8 @@ class Actuators:
     def apply(self, command: Array, q: Array) -> Array:
         """The effort [N m or N] that acts during the next step, (n,); counts the joints at their limit."""
         wanted = command
+        if self._ideal and wanted is self.admitted:
+            return wanted
         if self.options.delay:
             self._pipeline.append(command.copy())
             wanted = self._pipeline[0] if len(self._pipeline) == self._pipeline.maxlen else self._torque

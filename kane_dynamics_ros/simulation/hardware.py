@@ -65,11 +65,12 @@ class SimulatedHardware:
         self._gravity = gravity
         if self.options.on_silence == "gravity" and gravity is None:
             raise option_error("on_silence", "gravity", "hold, release or brake, without a model")
-        self._zeros = np.zeros(n)
+        self._zeros, self._shape = np.zeros(n), (n,)
         self._command = self._effort = self._zeros
         self.steps = 0
         self._commanded_at: int | None = None  # step
         self._drive: Silence = "brake"  # what the drives do: "hold" is the command
+        self._watched = self.options.command_timeout > 0.0 and self.options.on_silence != "hold"
         self._loaded = False
         self.faults.update(0.0)
         self._set_brakes()
@@ -96,9 +97,9 @@ class SimulatedHardware:
         Raises ``SimulationError``, ``NonFiniteError``; the command before then stays.
         """
         values = np.array(command, dtype=float)
-        if values.shape != self._command.shape:
+        if values.shape != self._shape:
             raise SimulationError(
-                f"command: found shape {values.shape}; allowed: one value per joint, {self._command.shape}",
+                f"command: found shape {values.shape}; allowed: one value per joint, {self._shape}",
                 "command_length",
                 found=values.shape,
             )
@@ -112,7 +113,8 @@ class SimulatedHardware:
 
     def step(self) -> None:
         """Advance the arm one time step. Raises ``SimulationDivergedError``; time has passed even then."""
-        self._watch_silence()
+        if self._watched:
+            self._watch_silence()
         try:
             self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
             if self._loaded or self.faults.active:
@@ -125,7 +127,8 @@ class SimulatedHardware:
 
     def read(self) -> Reading:
         """What the sensors say now; the effort is what the actuator gave in the last step."""
-        return self.sensors.read(self.time, self.engine.q, self.engine.qd, self._effort)
+        engine = self.engine
+        return self.sensors.read(self.steps * self._time_step, engine.q, engine.qd, self._effort)
 
     def stop(self) -> None:
         """Bring the arm to rest where it is, brakes on, until the next command."""
@@ -147,20 +150,18 @@ class SimulatedHardware:
         self._loaded = load is not None
 
     def _wanted_effort(self) -> Array:
+        if self._drive == "hold":
+            loop = self._inner_loop
+            return loop(self._command, self.engine.q, self.engine.qd) if loop else self._command
         if self._drive == "gravity" and self._gravity is not None:
             return self._gravity(self.engine.q)
-        if self._drive != "hold":
-            return self._zeros
-        if self._inner_loop is None:
-            return self._command
-        return self._inner_loop(self._command, self.engine.q, self.engine.qd)
+        return self._zeros
 
     def _watch_silence(self) -> None:
-        timeout, on_silence = self.options.command_timeout, self.options.on_silence
-        if timeout and on_silence != "hold" and self._commanded_at is not None:
+        if self._commanded_at is not None:
             silence = (self.steps - self._commanded_at) * self._time_step
-            if silence >= timeout:
-                self._set_drive(on_silence)
+            if silence >= self.options.command_timeout:
+                self._set_drive(self.options.on_silence)
 
     def _set_drive(self, drive: Silence) -> None:
         if drive != self._drive:

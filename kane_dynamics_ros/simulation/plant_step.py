@@ -23,6 +23,7 @@ step, some fifty times faster.
 """
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,42 +209,37 @@ class _Plant(ctypes.Structure):
     ]
 
 
-class CompiledStep:
-    """Steps the arrays q and qd in place, with the equations of a model that has C addresses."""
-
-    def __init__(
-        self, function: Any, model: DynamicsModel, resistances: Resistances, q: Array, qd: Array, h: float
-    ) -> None:
-        """``function``: ``kd_plant_step``; ``model`` must have C addresses."""
-        self._function = function
-        beyond = resistances.beyond
-        arrays = [getattr(resistances, name) for name in ARRAYS]
-        arrays += [np.array(getattr(beyond, name), dtype=float) for name in OF_BEYOND]
-        self._held = model, arrays, q, qd  # what the C code points to must live as long as this
-        effort = np.zeros(len(q))
-        self._effort: Any = memoryview(effort.data)  # takes an array in half of the time that the array does
-        plant = _Plant(*(model.c_addresses or (None,) * 3), h)
-        plant.restitution, plant.locked = resistances.restitution, LOCKED
-        plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
-        C, J = beyond.coupling, np.diag(model.parameters.rotor_inertia)
-        if C is not None:
-            arrays += [np.ascontiguousarray(C, dtype=float), np.linalg.inv(C), C.T @ J @ C - J]
-        for name, array in zip((*ARRAYS, *OF_BEYOND, *OF_DRIVES), arrays, strict=False):
-            setattr(plant, name, array.ctypes.data)
-        plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
-        self._arguments = ctypes.byref(plant), ctypes.c_void_p(effort.ctypes.data)
-
-    def __call__(self, effort: Array) -> bool:
-        """One step under ``effort`` (n,); False when the state diverged and stays what it was."""
-        self._effort[:] = effort
-        return not self._function(*self._arguments)
-
-
 def compiled_step(
     model: DynamicsModel, resistances: Resistances, q: Array, qd: Array, h: float
-) -> CompiledStep | None:
-    """The compiled step of a plant; None when the model is not compiled, or no C compiler was found."""
+) -> Callable[[Array], bool] | None:
+    """The compiled step of a plant; None when the model is not compiled, or no C compiler was found.
+
+    It steps the arrays q and qd in place under efforts (n,); False when the state diverged, and stays.
+    """
     if model.c_addresses is None:
         return None
     function = shared_function(SOURCE, "kd_plant_step", ctypes.c_int, f"-DKD_JOINTS={len(q)}")
-    return None if function is None else CompiledStep(function, model, resistances, q, qd, h)
+    if function is None:
+        return None
+    beyond = resistances.beyond
+    arrays = [getattr(resistances, name) for name in ARRAYS]
+    arrays += [np.array(getattr(beyond, name), dtype=float) for name in OF_BEYOND]
+    plant = _Plant(*model.c_addresses, h)
+    plant.restitution, plant.locked = resistances.restitution, LOCKED
+    plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
+    C, J = beyond.coupling, np.diag(model.parameters.rotor_inertia)
+    if C is not None:
+        arrays += [np.ascontiguousarray(C, dtype=float), np.linalg.inv(C), C.T @ J @ C - J]
+    for name, array in zip((*ARRAYS, *OF_BEYOND, *OF_DRIVES), arrays, strict=False):
+        setattr(plant, name, array.ctypes.data)
+    plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
+    plant.held = model, arrays, q, qd  # what the C code points to must live as long as this
+    given = np.zeros(len(q))
+    view: Any = memoryview(given.data)  # takes an array in half of the time that the array does
+    of_plant, of_given = ctypes.byref(plant), ctypes.c_void_p(given.ctypes.data)
+
+    def step(effort: Array) -> bool:
+        view[:] = effort
+        return not function(of_plant, of_given)
+
+    return step
