@@ -479,16 +479,18 @@ def _with_window(
     qdd = slope * change[:, np.newaxis] + bend * speed[:, np.newaxis] ** 2
     qd[[0, -1]], qdd[[0, -1]] = 0.0, 0.0
     motion = Retimed(np.round(t * SECOND_NS).astype(np.int64), q, qd, qdd, np.empty(0), window)
-    fits, slower = 1.0, 1.0
-    if not _parts(motion, models, limits).within(jerk=True):
-        while not _parts(_slowed(motion, slower), models, limits).within(jerk=True):
-            fits, slower = slower, 1.2 * slower
-            if slower > SLOWEST:
-                return None
-        for _ in range(20):
-            middle = 0.5 * (fits + slower)
-            within = _parts(_slowed(motion, middle), models, limits).within(jerk=True)
-            fits, slower = (fits, middle) if within else (middle, slower)
+
+    def within(factor: float) -> bool:
+        return _parts(_slowed(motion, factor), models, limits).within(jerk=True)
+
+    too_fast, slower = 1.0, 1.0
+    while not within(slower):
+        too_fast, slower = slower, 1.2 * slower
+        if slower > SLOWEST:
+            return None
+    for _ in range(20 if slower > 1.0 else 0):
+        middle = 0.5 * (too_fast + slower)
+        too_fast, slower = (too_fast, middle) if within(middle) else (middle, slower)
     motion = _slowed(motion, slower)
     return motion._replace(use=_parts(motion, models, limits).use)
 
