@@ -1,6 +1,8 @@
 """What the log says about effort limits when the model has been loaded."""
 
 import shlex
+import time
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ from stand_in_node import StandInNode
 
 from kane_dynamics_ros.control.goals import Ticket, refusal
 from kane_dynamics_ros.control.law import TermSwitches, build_law, gain_unit, too_stiff
+from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.validation import TrajectoryError
 from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, weak_damping_text
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
@@ -84,6 +87,30 @@ def test_positions_in_degrees_are_told_with_joint_value_and_limits():
 
 def test_positions_within_the_limits_are_not_worth_a_word():
     assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []
+
+
+@pytest.mark.parametrize(("mode", "holds"), [("computed_torque", True), ("gravity_compensation", False)])
+def test_the_end_of_a_reaction_says_that_a_position_is_held_where_one_is(mode, holds):
+    loop = ControlLoop(build_settings({each.name: each.default for each in TABLE} | {"mode": mode}, MODEL))
+    controller = SimpleNamespace(
+        loop=loop,
+        reader=SimpleNamespace(refusals=Counter(), last_refusal=""),
+        external=SimpleNamespace(collision=None),
+        created=time.monotonic(),
+    )
+    lines = []
+    log = SimpleNamespace(error=lambda text, **_: lines.append(text), info=lines.append)
+    node = node_that_logs([])
+    node.get_logger = lambda: log
+    condition, q = Condition(node), np.zeros(5)
+    for k in range(500):
+        if not 100 < k < 250:
+            loop.step(q, q, k * 1_000_000, k * 1e-3)
+        loop.watch(k * 1e-3)
+        condition.watch(controller)
+    fault, end = lines
+    assert fault.startswith("stale_state")
+    assert ("holding the measured position" in end) == holds
 
 
 def test_what_a_sender_is_refused_again_and_again_is_logged_once():

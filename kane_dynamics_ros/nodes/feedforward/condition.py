@@ -68,7 +68,8 @@ class Condition:
             if fault is None or (fault.fault, fault.lasting) != (self._fault.fault, self._fault.lasting):
                 self._logger.error(reaction_text(self._fault))
         elif fault is not None:
-            self._logger.info(f"states are good again after {fault.fault}: holding the measured position")
+            holds = ": holding the measured position" * isinstance(loop.state, states.Tracking)
+            self._logger.info(f"the reaction to {fault.fault} is over{holds}")
         collision, self._collision = self._collision, controller.external.collision
         if self._collision is not None and self._collision is not collision:
             self._logger.error(collision_text(self._collision, loop.state))
