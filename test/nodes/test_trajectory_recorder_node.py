@@ -202,7 +202,8 @@ def test_recorder_refuses_a_file_that_is_no_trajectory(tmp_path, domain):
     wrong.write_text("points: []")
     code, error = run_recorder(tmp_path, trajectory=wrong)
     assert code == 1
-    assert error == f"error: {wrong}: joint_names: found nothing; allowed: a list\n"
+    assert error.startswith(f"error: {wrong}: joint_names: ")
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
