@@ -335,16 +335,7 @@ def read_recording(
             raise bag.damages[0]
     refuse_incomplete(path, chosen, states, joints, names)
     states, impossible = set_aside(replace(states, joints=tuple(joints)))
-    for one in impossible:
-        if one.count > MOST_IMPOSSIBLE * one.total:
-            raise BagError(
-                f"{path}: topic {chosen!r}: {one.count} of {one.total} values for the {one.field} of joint "
-                f"{one.joint!r} are impossible (infinite, or beyond any robot's); correct what publishes "
-                "them, and record again",
-                "impossible",
-                bag=path,
-                joint=one.joint,
-            )
+    refuse_impossible(path, chosen, impossible)
     return Recording(
         bag=path,
         topic=chosen,
@@ -370,6 +361,20 @@ def refuse_incomplete(
         columns = zip(names, getattr(states, field).T, strict=True)
         if missing := [name for name, column in columns if np.isnan(column).all()]:
             raise missing_field(path, topic, field, missing)
+
+
+def refuse_impossible(path: Path, topic: str, impossible: Sequence[Impossible]) -> None:
+    """Raise ``BagError`` where too many of a joint's values were set aside."""
+    for one in impossible:
+        if one.count > MOST_IMPOSSIBLE * one.total:
+            raise BagError(
+                f"{path}: topic {topic!r}: {one.count} of {one.total} values for the {one.field} of joint "
+                f"{one.joint!r} are impossible (infinite, or beyond any robot's); correct what publishes "
+                "them, and record again",
+                "impossible",
+                bag=path,
+                joint=one.joint,
+            )
 
 
 def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
