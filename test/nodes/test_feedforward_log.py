@@ -13,13 +13,16 @@ from own_domain import own_domain
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 import rclpy
+from rclpy.clock import ROSClock
+from sensor_msgs.msg import JointState
 from stand_in_node import StandInNode
 
 from kane_dynamics_ros.control.goals import Ticket, refusal
 from kane_dynamics_ros.control.law import TermSwitches, build_law, gain_unit, too_stiff
 from kane_dynamics_ros.control.loop import ControlLoop
-from kane_dynamics_ros.control.validation import TrajectoryError
+from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, weak_damping_text
+from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.feedforward.trajectories import TrajectoryStatus
 from kane_dynamics_ros.nodes.parameters import declare, read
@@ -111,6 +114,17 @@ def test_the_end_of_a_reaction_says_that_a_position_is_held_where_one_is(mode, h
     fault, end = lines
     assert fault.startswith("stale_state")
     assert ("holding the measured position" in end) == holds
+
+
+def test_a_trajectory_before_the_first_state_is_refused_with_what_came_instead():
+    values = {each.name: each.default for each in TABLE}
+    controller = Controller(StandInNode(), NodeClock(ROSClock()), MODEL, values)
+    controller.on_states([(JointState(name=["left"], position=[0.0]), {})])
+    request = TrajectoryRequest(MODEL.joint_names, [RequestPoint(SECOND_NS, [0.0] * 5)])
+    controller.follow(controller.prepare_trajectory(request, 1, None))
+    (outcome,) = controller.loop.goals.pop_outcomes()
+    assert (outcome.state, outcome.cause) == ("refused", "no_state")
+    assert "'left'" in outcome.reason
 
 
 def test_what_a_sender_is_refused_again_and_again_is_logged_once():

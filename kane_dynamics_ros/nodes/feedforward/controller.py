@@ -305,6 +305,7 @@ class Controller:
 
     def follow(self, candidate: Candidate) -> None:
         """Take a prepared trajectory; the loop's goals tell what becomes of it."""
+        self.loop.no_state_reason = self.reader.no_state_reason()
         with suppress(TrajectoryError):
             self.loop.accept(candidate, self._clock.now_ns())
 
@@ -321,7 +322,6 @@ class Controller:
         tau = self.loop.watch(self._clock.steady())
         if tau is not None:
             self._commands.publish(tau)
-        self.loop.no_state_reason = self.reader.no_state_reason()
         self._steps.look_for_subscribers(self.values["terms.publish"])
         self.external.look_for_subscribers()
         self._read_what_is_observed()
