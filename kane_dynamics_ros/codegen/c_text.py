@@ -27,7 +27,7 @@ def c_text(template: str, *kept: str, **values: object) -> str:
         text, mark, word = line.partition(" //?") if " //?" in line else line.partition(" //!")
         if mark and (word.strip() in kept) != mark.endswith("?"):
             continue
-        filled = Template(text).substitute(values)
+        filled = Template(text).substitute(values) if "$" in text else text
         if filled.strip() or not text:
             lines.append(filled)
     return "\n".join(lines)

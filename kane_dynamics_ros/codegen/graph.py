@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, cast
 
 from kane_dynamics_ros.algebra import Scalar
@@ -30,7 +31,7 @@ class Node(NamedTuple):
     value: float = 0.0
 
 
-_node = Node._make
+_node = partial(tuple.__new__, Node)  # without what Node._make checks
 
 
 class Graph:
@@ -115,10 +116,12 @@ class Graph:
         return found
 
     def _new(self, node: Node) -> Expression:
-        number = node.value if node.kind == CONSTANT else None
-        factor = self._references[node.a].value if node.kind == MULTIPLY else None
-        value = Expression(self, len(self.nodes), False, number, factor)
-        opposite = Expression(self, value.index, True, number and -number, factor and -factor)
+        kind, a, _, _, constant = node
+        number = constant if kind == CONSTANT else None
+        factor = self._references[a].value if kind == MULTIPLY else None
+        index = len(self.nodes)
+        value = Expression(self, index, False, number, factor)
+        opposite = Expression(self, index, True, number and -number, factor and -factor)
         value.opposite, opposite.opposite = opposite, value
         self.nodes.append(node)
         self._references.append(value)
@@ -213,20 +216,22 @@ class Expression:
         return self.opposite
 
     def __add__(self, other: Scalar) -> Expression:
-        if isinstance(other, Expression):
+        if type(other) is Expression:
             return self.graph._add(self, other)
         return self if other == 0 else self.graph._add(self, self.graph.constant(cast(float, other)))
 
     __radd__ = __add__
 
     def __sub__(self, other: Scalar) -> Expression:
+        if type(other) is Expression:
+            return self.graph._add(self, other.opposite)
         return self + -other
 
     def __rsub__(self, other: Scalar) -> Expression:
         return self.opposite + other
 
     def __mul__(self, other: Scalar) -> Expression:
-        if isinstance(other, Expression):
+        if type(other) is Expression:
             return self.graph._multiply(self, other)
         if other == 0:
             return self.graph.zero
@@ -278,19 +283,15 @@ def operations(outputs: Sequence[Expression]) -> OperationCount:
 
 def live_nodes(graph: Graph, roots: Iterable[Expression]) -> list[int]:
     """Indices of all nodes that the roots depend on, in creation order."""
-    needed: set[int] = set()
+    needed = {-1}  # no operand
     stack = [root.index for root in roots]
     nodes = graph.nodes
     while stack:
         index = stack.pop()
         if index not in needed:
             needed.add(index)
-            node = nodes[index]
-            if node.a >= 0:
-                stack.append(node.a)
-            if node.b >= 0:
-                stack.append(node.b)
-    return sorted(needed)
+            stack += nodes[index][1:3]  # a and b
+    return sorted(needed)[1:]
 
 
 def count_operations(nodes: Iterable[Node]) -> OperationCount:

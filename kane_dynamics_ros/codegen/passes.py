@@ -245,7 +245,7 @@ def hoisted(graph: Graph, outputs: Sequence[Expression]) -> list[int]:
     """Nodes that depend on parameters alone and that the outputs use: ``prepare`` computes them once."""
     found = dependence(graph)
     frontier: set[int] = set()
-    seen: set[int] = set()
+    seen = {-1}  # no operand
     stack = [output.index for output in outputs]
     while stack:
         index = stack.pop()
@@ -255,7 +255,7 @@ def hoisted(graph: Graph, outputs: Sequence[Expression]) -> list[int]:
         if found[index] == PARAMETERS_ALONE:
             frontier.add(index)
             continue
-        stack += [i for i in (graph.nodes[index].a, graph.nodes[index].b) if i >= 0]
+        stack += graph.nodes[index][1:3]  # a and b
     return sorted(frontier)
 
 
@@ -283,7 +283,8 @@ def cut_at_angles(listing: Listing) -> TrigonometricPass:
     Args:
         listing: a function's statements; every angle is computed without a sine or cosine.
     """
-    calls = [i for i in listing.statements if _is_trigonometric(listing, i)]
+    kinds = listing.graph.nodes
+    calls = [i for i in listing.statements if kinds[i].kind == CALL and kinds[i].label in ("sin", "cos")]
     angles = tuple(sorted({listing.node(i).a for i in calls}))
     nodes = [listing.node(i) for i in angles]
     place, window = tuple(range(len(angles))), None
@@ -296,26 +297,18 @@ def cut_at_angles(listing: Listing) -> TrigonometricPass:
     for i in calls:
         node = listing.node(i)
         names[i] = f"{node.label[0]}[{by_angle[node.a]}]"
-    computed = set(listing.statements)
-    early = _needed(listing, angles, computed)
-    late = _needed(listing, [output.index for output in listing.outputs], computed - set(calls))
+    early = _needed(listing, angles, set())
+    late = _needed(listing, [output.index for output in listing.outputs], set(calls))
     before = replace(listing, statements=early, outputs=())
     return TrigonometricPass(before, replace(listing, names=names, statements=late), angles, place, window)
 
 
-def _is_trigonometric(listing: Listing, index: int) -> bool:
-    node = listing.node(index)
-    return node.kind == CALL and node.label in ("sin", "cos")
-
-
-def _needed(listing: Listing, roots: Iterable[int], computed: set[int]) -> tuple[int, ...]:
-    """The statements among ``computed`` that the roots need. What angles and results share is in both."""
-    needed: set[int] = set()
-    stack = list(roots)
-    while stack:
-        index = stack.pop()
-        if index in computed and index not in needed:
-            needed.add(index)
-            node = listing.node(index)
-            stack += [i for i in (node.a, node.b) if i >= 0]
-    return tuple(sorted(needed))
+def _needed(listing: Listing, roots: Iterable[int], given: set[int]) -> tuple[int, ...]:
+    """The statements but ``given`` ones that the roots need. What angles and results share is in both."""
+    needed, nodes = set(roots), listing.graph.nodes
+    found = []
+    for index in reversed(listing.statements):  # operands come before what uses them
+        if index in needed and index not in given:
+            found.append(index)
+            needed.update(nodes[index][1:3])  # a and b
+    return tuple(reversed(found))

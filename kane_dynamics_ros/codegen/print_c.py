@@ -81,11 +81,10 @@ class _Text:
 
     def right(self, index: int) -> str:
         """The right side of the statement that computes a value."""
-        node = self.listing.node(index)
-        a = self.names[node.a]
-        if node.kind == CALL:
-            return f"{self.precision.tanh if node.label == 'tanh' else node.label}({a})"
-        return f"{a} {node.kind} {self.names[node.b]}"
+        kind, a, b, label, _ = self.listing.graph.nodes[index]
+        if kind == CALL:
+            return f"{self.precision.tanh if label == 'tanh' else label}({self.names[a]})"
+        return f"{self.names[a]} {kind} {self.names[b]}"
 
     def statements(self, targets: Sequence[str] = (), indent: str = "    ") -> str:
         """The statements; each output goes to its target at once, and its register is free.

@@ -78,12 +78,11 @@ class _Printer:
         """Assignments of the shared values, operands first."""
         lines = []
         for index in self.listing.statements:
-            node = self.listing.node(index)
-            depth = 1 + max(self.depth[i] for i in (node.a, node.b) if i >= 0)
-            if node.kind == CALL:
-                text = f"{node.label}({self.text[node.a]})"
+            kind, a, b, label, _ = self.listing.graph.nodes[index]
+            if kind == CALL:
+                text, depth = f"{label}({self.text[a]})", 1 + self.depth[a]
             else:
-                text = f"({self.text[node.a]} {node.kind} {self.text[node.b]})"
+                text, depth = f"({self.text[a]} {kind} {self.text[b]})", 1 + max(self.depth[a], self.depth[b])
             if self.listing.uses[index] > 1 or depth >= DEEPEST:
                 lines.append(f"t{self.stored} = {text[1:-1] if text.startswith('(') else text}")
                 text, depth = f"t{self.stored}", 0
