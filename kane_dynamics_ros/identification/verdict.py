@@ -18,7 +18,6 @@ from scipy.optimize import linear_sum_assignment, nnls
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
-from kane_dynamics_ros.identification.judging import Curves
 from kane_dynamics_ros.identification.recordings import MotionStore
 from kane_dynamics_ros.identification.regression import FAMILIES, LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
@@ -28,6 +27,7 @@ from kane_dynamics_ros.text import named
 STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
 WEIGHTLESS = 0.1  # of the free fall: efforts that ask for less have no gravity in them
+TILTED = 0.17  # of the free fall, 10 degrees: what differs by less is a base that is not level (misplaced)
 UNDONE = 0.5  # of it that may be left where a mistake is undone
 PLAINER = 0.8  # of what a simpler mistake leaves, that another may
 HARDLY = 0.05  # of a joint's effort: another order must explain that much more of it
@@ -35,7 +35,6 @@ MISTAKES = ("gravity", "convention", "exchanged", "opposite")
 # signs of positions and of efforts, and quarter turns, with which a joint may be recorded
 WAYS = ((1, 1, 1), (1, 1, 2), (1, 1, -1), (-1, -1, 0), (-1, -1, 1), (-1, -1, 2), (-1, -1, -1), (-1, 1, 0))
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
-FITS = 0.1  # of what they leave then, that the fit leaves as recorded: with less they are not exchanged
 WORSE = 1.1  # times the URDF's residual,
 ALONE = 1.5  # and of the identified URDF without the node's parameters, which has no place for an offset
 BETTER = 0.98
@@ -80,7 +79,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
     held = result.judged.held
-    doubts = [*mistakes(store, model, scaled, result.judged.curves), *_doubts(result, store, model, joints)]
+    doubts = [*mistakes(store, model, scaled), *_doubts(result, store, model, joints)]
     left, before = (100 * held.relative(each) for each in (result.found.written.node_errors, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
     figures = (
@@ -353,7 +352,7 @@ def _share(columns: Array, values: Array) -> float:
 States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, effort: (N, n) each
 
 
-def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Curves) -> list[Sentence]:
+def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sentence]:
     """Mounting, conventions, signs, order and units of the recording that contradict the URDF.
 
     Of the first four, the one with which the URDF's bodies explain it best.
@@ -365,13 +364,14 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, curves: Cur
     turned = np.array([fit[0] for fit in _all_explained((*states[:3], -states[3]), model)])
     wrong = (left > UNEXPLAINED) & (turned < UNDONE * left)
     opposite = [names[j] for j in np.flatnonzero(wrong)]
-    order, rest = _in_order(states, model, left)
+    order, rest, in_order = _in_order(states, model, left)
     moved = [j for j, k in enumerate(order) if j != k]
     both = float(left[moved].sum())
-    measured, identified = (each[curves.held][:, moved] for each in (curves.measured, curves.identified))
-    fit = float(((measured - identified).var(axis=0) / np.maximum(measured.var(axis=0), 1e-300)).sum())
     taken = left.sum() - rest
-    exchanged = taken > EXCHANGED * both and fit > FITS * max(both - taken, 0.0)
+    exchanged = taken > EXCHANGED * both
+    if exchanged:  # and no bodies, of whatever masses, explain as much as recorded
+        recorded, exchanged_then = (_fitted(each, model)[moved].sum() for each in (states, in_order))
+        exchanged = recorded > exchanged_then
     found, simplest = [], min(UNDONE * left.sum(), float(np.where(wrong, turned, left).sum()), rest)
     xyz, elsewhere = _asked_for(states, model, left)
     ways, otherwise = _other_ways(states, model, left)
@@ -455,17 +455,18 @@ def _left(states: States, model: DynamicsModel) -> float:
 def _asked_for(states: States, model: DynamicsModel, left: Array) -> tuple[str, float]:
     """The free fall that the states ask for, as large as the model's or none, and what is left with it.
 
-    Infinity where gravity explains too little of the efforts, or the model's own explains them.
+    Infinity where gravity explains too little of the efforts, or the model's own, or nearly, explains them.
     """
-    fall, effort = free_fall(states, model), states[3]
-    part = float(np.linalg.norm(fall) / max(np.linalg.norm(model.parameters.gravity), 1e-12))
+    own, fall, effort = np.array(model.parameters.gravity), free_fall(states, model), states[3]
+    part = float(np.linalg.norm(fall) / max(np.linalg.norm(own), 1e-12))
     if part < WEIGHTLESS:  # then rotors alone may explain nearly all
         fall = np.zeros(3)
         left = model.gravity(states[0]).var(axis=0) / np.maximum(effort.var(axis=0), 1e-300)
     else:
         fall = fall / part + 0.0  # no -0
     rest = _left(states, model.with_parameters(gravity=tuple(fall.tolist())))
-    return ",".join(f"{each:.2f}" for each in fall), rest if left.max() > UNEXPLAINED else np.inf
+    other = left.max() > UNEXPLAINED and np.linalg.norm(fall - own) > TILTED * np.linalg.norm(own)
+    return ",".join(f"{each:.2f}" for each in fall), rest if other else np.inf
 
 
 def free_fall(states: States, model: DynamicsModel) -> Array:
@@ -478,10 +479,7 @@ def free_fall(states: States, model: DynamicsModel) -> Array:
     weightless = effort - model.with_parameters(gravity=(0.0, 0.0, 0.0)).inverse_dynamics(q, qd, qdd)
     each = [model.with_parameters(gravity=tuple(axis)).gravity(q) for axis in np.eye(3)]
     rows = np.moveaxis(np.stack([*each, weightless]), 0, 2) / span[:, None]
-    for j, speed in enumerate(qd.T):
-        own = np.column_stack([qdd[:, j], speed, smooth_sign(speed, 0.01), np.ones_like(speed)])
-        rows[:, j] -= own @ np.linalg.lstsq(own, rows[:, j], rcond=None)[0]
-    A = rows.reshape(-1, 4)
+    A = _without_own_terms(rows, qd, qdd).reshape(-1, 4)
     return np.asarray(np.linalg.lstsq(A[:, :3], A[:, 3], rcond=None)[0])
 
 
@@ -502,8 +500,8 @@ def _explained(effort: Array, rigid: Array, qd: Array, qdd: Array) -> tuple[floa
     return float(left**2) / power, scale, scale**2 * float(((rigid - rigid.mean()) ** 2).sum()) / power
 
 
-def _in_order(states: States, model: DynamicsModel, left: Array) -> tuple[list[int], float]:
-    """The order in which the URDF explains the joints best, and what it then leaves: see ``_explained``.
+def _in_order(states: States, model: DynamicsModel, left: Array) -> tuple[list[int], float, States]:
+    """The order in which the URDF explains the joints best, what it then leaves (``_explained``); the states.
 
     Two exchanged in all of their values, or efforts alone in any order: the place of each joint's.
     """
@@ -513,13 +511,36 @@ def _in_order(states: States, model: DynamicsModel, left: Array) -> tuple[list[i
         [[_explained(effort[:, k], rigid[:, j], qd[:, j], qdd[:, j])[0] for k in range(n)] for j in range(n)]
     )
     best = linear_sum_assignment(alone + HARDLY * (1.0 - np.eye(n)))[1].tolist()
-    found = [(float(alone[np.arange(n), best].sum()), best)]
+    in_order: States = q, qd, qdd, effort[:, best]
+    found = [(best, float(alone[np.arange(n), best].sum()), in_order)]
     for i, j in combinations(range(n), 2):
         order = list(range(n))
         order[i], order[j] = j, i
-        found.append((_left((q[:, order], qd[:, order], qdd[:, order], effort[:, order]), model), order))
-    rest, order = min(found)
-    return order, rest
+        in_order = q[:, order], qd[:, order], qdd[:, order], effort[:, order]
+        found.append((order, _left(in_order, model), in_order))
+    return min(found, key=lambda each: each[1])
+
+
+def _fitted(states: States, model: DynamicsModel) -> Array:
+    """The part of each joint's effort (n,) that bodies of any parameters leave, by least squares.
+
+    A rotor, friction and an offset of each joint are free, too.
+    """
+    q, qd, qdd, effort = states
+    rows = np.concatenate([model.regressor(q, qd, qdd), effort[..., None]], axis=-1)
+    rows = _without_own_terms(rows / np.maximum(effort.std(axis=0), 1e-12)[:, None], qd, qdd)
+    A = rows.reshape(-1, rows.shape[-1])
+    x = np.linalg.lstsq(A[:, :-1], A[:, -1], rcond=1e-8)[0]
+    return np.asarray(((rows[..., -1] - rows[..., :-1] @ x) ** 2).mean(axis=0))
+
+
+def _without_own_terms(rows: Array, qd: Array, qdd: Array) -> Array:
+    """Rows (N, n, k) without what a rotor, friction and an offset of each joint explain."""
+    left: Array = rows.copy()
+    for j, speed in enumerate(qd.T):
+        own = np.column_stack([qdd[:, j], speed, smooth_sign(speed, 0.01), np.ones_like(speed)])
+        left[:, j] -= own @ np.linalg.lstsq(own, rows[:, j], rcond=None)[0]
+    return left
 
 
 def _other_ways(states: States, model: DynamicsModel, left: Array) -> tuple[list[str], float]:

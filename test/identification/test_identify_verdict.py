@@ -188,6 +188,33 @@ def test_an_arm_on_a_wall_and_efforts_without_gravity_are_told_with_the_option(t
     assert data["residual"]["held_out"]["relative"]["identified"] < 0.02
 
 
+@pytest.mark.parametrize("degrees", [2.0, 30.0])
+def test_a_base_that_is_not_level_is_no_arm_mounted_otherwise(tmp_path, degrees):
+    """Of the first joint, whose friction is small, 2 degrees make most of the effort: a fit finds them."""
+    arm, angle = load_model(generated("ur5").module), np.radians(degrees)
+    gravity = 9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)
+    q, qd, qdd = arms_motion(pace=0.3)
+    tau = arm.with_parameters(gravity=gravity).inverse_dynamics(q, qd, qdd) + 0.1 * np.tanh(qd / 0.01)
+    noise = 0.02 * np.random.default_rng(6).normal(size=tau.shape)
+    bag = write(tmp_path / "bag", q, qd, tau + noise, 200.0, list(arm.joint_names))
+    code, data, _ = identified(tmp_path, URDFS["ur5"][0], bag)
+    assert codes(data) == ({"gravity"} if degrees > 10.0 else set())
+    assert code == (degrees > 10.0)
+    assert ("the base were tilted" in data["verdict"]["sentence"]) == (degrees < 10.0)
+
+
+def arms_motion(pace=1.0):
+    """Positions, velocities and accelerations of 40 s of a UR5, four harmonics a joint: (N, 6) each."""
+    random, time = np.random.default_rng(5), np.arange(8000) / 200.0
+    omega = pace * 2 * np.pi * np.array([0.1, 0.17, 0.29, 0.43])[:, None]
+    phase, size = random.uniform(0.0, 2 * np.pi, (4, 6, 1)), random.uniform(0.2, 0.5, (4, 6, 1))
+    angle, middle = omega[:, None] * time + phase, np.array([0.0, -1.2, 1.5, -0.5, 0.7, 0.0])[:, None]
+    q = middle + (size * np.sin(angle)).sum(axis=0)
+    qd = (size * omega[:, None] * np.cos(angle)).sum(axis=0)
+    qdd = -(size * omega[:, None] ** 2 * np.sin(angle)).sum(axis=0)
+    return q.T, qd.T, qdd.T
+
+
 @pytest.mark.parametrize("all_values", [True, False])
 def test_exchanged_joints(tmp_path, all_values):
     """Names exchanged, and efforts alone, as an array in another order is."""
@@ -244,19 +271,13 @@ def test_efforts_in_another_order_are_told_with_all_places(tmp_path):
 @pytest.mark.parametrize("exchanged", [True, False])
 def test_wrists_that_are_exchanged_are_told_though_friction_is_most_of_their_effort(tmp_path, exchanged):
     """With a URDF that is right, of which either order leaves a few per cent at most."""
-    arm = load_model(generated("ur5").module)
-    random, time = np.random.default_rng(5), np.arange(8000) / 200.0
-    omega = 2 * np.pi * np.array([0.1, 0.17, 0.29, 0.43])[:, None]
-    phase, size = random.uniform(0.0, 2 * np.pi, (4, 6, 1)), random.uniform(0.2, 0.5, (4, 6, 1))
-    angle, middle = omega[:, None] * time + phase, np.array([0.0, -1.2, 1.5, -0.5, 0.7, 0.0])[:, None]
-    q = middle + (size * np.sin(angle)).sum(axis=0)
-    qd = (size * omega[:, None] * np.cos(angle)).sum(axis=0)
-    qdd = -(size * omega[:, None] ** 2 * np.sin(angle)).sum(axis=0)
-    tau = arm.inverse_dynamics(q.T, qd.T, qdd.T) + 2.0 * qd.T + 3.0 * np.tanh(qd.T / 0.01)
+    arm, random = load_model(generated("ur5").module), np.random.default_rng(5)
+    q, qd, qdd = arms_motion()
+    tau = arm.inverse_dynamics(q, qd, qdd) + 2.0 * qd + 3.0 * np.tanh(qd / 0.01)
     names = list(arm.joint_names)
     if exchanged:
         names[3], names[4] = names[4], names[3]
-    bag = write(tmp_path / "bag", q.T, qd.T, tau + 0.05 * random.normal(size=tau.shape), 200.0, names)
+    bag = write(tmp_path / "bag", q, qd, tau + 0.05 * random.normal(size=tau.shape), 200.0, names)
     code, data, _ = identified(tmp_path, URDFS["ur5"][0], bag)
     assert code == exchanged
     assert codes(data) == ({"exchanged"} if exchanged else set())
@@ -267,6 +288,23 @@ def test_light_wrists_that_are_fitted_as_recorded_are_not_taken_for_exchanged(tm
     bag, _ = recorded(tmp_path / "bag", planted(3), seed=3)
     code, data, _ = identified(tmp_path, MANIPULATOR, bag)
     assert (code, codes(data)) == (0, set())
+
+
+def test_wrists_that_a_poor_urdf_explains_better_exchanged_are_not_where_a_fit_refutes_it(tmp_path):
+    """Centres of mass some centimetres off, efforts with slow noise of a fifth, which nothing explains.
+
+    So the URDF happens to leave 20 % of two wrists exchanged and 35 % as recorded, and a fit less than half.
+    """
+    arm, random = load_model(generated("ur5").module), np.random.default_rng(1)
+    q, qd, qdd = arms_motion(pace=0.3)
+    bodies = arm.inertial_parameters.reshape(-1, 10).copy()
+    bodies[4:, 1:4] += bodies[4:, :1] * [[0.022, 0.012, 0.028], [-0.003, -0.003, -0.010]]
+    tau = arm.regressor(q, qd, qdd) @ bodies.ravel() + 0.3 * np.tanh(qd / 0.01)
+    slow = [np.convolve(each, np.full(100, 0.1), "same") for each in random.normal(size=tau.T.shape)]
+    tau += 0.2 * tau.std(axis=0) * np.transpose(slow)
+    bag = write(tmp_path / "bag", q, qd, tau, 200.0, list(arm.joint_names))
+    _, data, _ = identified(tmp_path, URDFS["ur5"][0], bag)
+    assert "exchanged" not in codes(data)
 
 
 def test_degrees_are_refused(tmp_path, capsys):
