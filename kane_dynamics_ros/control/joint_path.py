@@ -129,7 +129,7 @@ def _check_positions(curves: Sequence[Curve], joints: Sequence[JointInfo]) -> No
     for piece in (piece for curve in curves for piece in curve):
         q = piece.states(piece.looks)[:, 0]
         for row, j in np.argwhere((q < lower - TOLERANCE) | (q > upper + TOLERANCE)).tolist():
-            unit, far = joints[j].unit, far_beyond(q, lower, upper)[:, j].any()
+            unit, far = joints[j].unit, far_beyond(q, lower, upper, joints)[:, j].any()
             raise TrajectoryError(
                 f"joint {joints[j].name!r} reaches {q[row, j]:g} {unit} between the points {piece.after} and "
                 f"{piece.after + 1} of the path; the limits are {lower[j]:g} to {upper[j]:g}"

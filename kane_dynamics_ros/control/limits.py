@@ -20,7 +20,7 @@ ENTRY_SAMPLES = 33  # of the way into a trajectory, likewise 1/4096
 STEP_TIME = 0.02  # [s] of the velocity limit, by which a first point at time 0 may be beside the reference
 GRAVITY_POSTURES = 500  # find 90 % or more of the largest gravity effort of 300,000, on three arms
 TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
-FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
+FAR = {"rad": 0.2, "m": 1.0}  # of the range between the limits: further outside than any arm is pushed
 LIKELY = {"rad": "degrees written for radians?", "m": "millimetres written for metres?"}  # so far outside
 
 
@@ -48,13 +48,14 @@ def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
     return tuple(
         f"{joints[j].name} is at {q[j]:g} {joints[j].unit}, its limits are {lower[j]:g} to {upper[j]:g}: "
         f"{LIKELY[joints[j].unit]}"
-        for j in np.flatnonzero(far_beyond(q, lower, upper)).tolist()
+        for j in np.flatnonzero(far_beyond(q, lower, upper, joints)).tolist()
     )
 
 
-def far_beyond(q: Array, lower: Array, upper: Array) -> Mask:
+def far_beyond(q: Array, lower: Array, upper: Array, joints: Sequence[JointInfo]) -> Mask:
     """Which positions (..., n) are so far outside the limits (n,)."""
-    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
+    share = np.array([FAR[joint.unit] for joint in joints])
+    margin = np.where(np.isfinite(upper - lower), share * (upper - lower), math.pi)
     return np.asarray((q < lower - margin) | (q > upper + margin))
 
 
@@ -156,7 +157,7 @@ class MotionLimits:
             if quantity == "velocity":
                 slower = np.ceil(100 * (np.abs(values) / upper).max()) / 100
                 unit, advice = f"{unit}/s", f"; all times must be at least {slower:g} times as long"
-            elif far_beyond(values, lower, upper)[:, j].any():
+            elif far_beyond(values, lower, upper, self.joints)[:, j].any():
                 advice = f": {LIKELY[unit]}"
             seconds = round(float(times[row]), 3) + 0.0  # no minus before a zero
             raise TrajectoryError(

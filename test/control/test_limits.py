@@ -129,7 +129,7 @@ def test_a_refusal_of_velocity_says_how_much_slower_the_motion_is_allowed():
     [
         ("revolute", 1.2, "rad", ""),
         ("revolute", 76.8, "rad", "degrees"),
-        ("prismatic", 1.2, "m", ""),
+        ("prismatic", 1.6, "m", ""),  # a slide may be a few millimetres long
         ("prismatic", 76.8, "m", "millimetres"),
     ],
 )
