@@ -54,10 +54,10 @@ How it is measured:
   payload, viscous, Coulomb, load and Stribeck friction, and all checks; the state follows a slow wave.
 - *Batches*: `NAME_..._batch` beside the same function called state by state, both from C. Of results that
   are larger than the caches, memory is the limit: those of 16 MB and more that are computed side by side go
-  past the caches in whole cache lines, which spares the memory that it is read before it is written. Stored
-  from there row beside row, d tau of 100,000 states takes 60 ns a state, which go past the caches in 31 and
-  are computed in 23. Batches over loops in one run of 2026-11-29 on a shared AMD EPYC (1 MiB and 32 MiB of
-  cache), and nanoseconds of a state for stores alone of as many bytes, through the caches and past them:
+  past the caches in whole cache lines, which spares the memory that it is read before it is written: d tau of
+  100,000 states takes 31 ns a state, 60 through the caches, of which 23 to compute it. How many times as fast
+  as the loop batches are in one run of 2026-11-29 on a shared AMD EPYC (1 MiB and 32 MiB of cache), beside
+  nanoseconds of a state for stores alone of as many bytes, through the caches and past them:
 
   | states | M | stores | regressor | stores | d tau | stores | d qdd | stores |
   |---:|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -66,10 +66,11 @@ How it is measured:
   | 100,000 | 0.90 | 9.8, 8.8 | 1.01 | 102, 81 | 1.76 | 19, 16 | 1.65 | 29, 25 |
   | 1,000,000 | 0.99 | 9.6, 8.1 | 0.98 | 94, 77 | 1.92 | 20, 16 | 1.74 | 29, 24 |
 
-  M takes 18 ns in the loop, of which the processor computes most while its memory still stores what was
-  before; the batch computes in 11, but in bursts, between which both wait. The regressor takes 125 ns in the
-  loop: so do its batches, which are that loop. Eight states side by side take 79 as long as they fit into the
-  nearest caches, 226 in 10,000 states and more, 112 to 128 past the caches, for twice the compiler's time.
+  M takes 16 to 18 ns in the loop, which computes while earlier results are still on their way to the memory.
+  The batch computes in 11, then stores in 8: they overlap less (in three quieter runs of `benchmark.batches`
+  it was 0.95, 0.98 and 1.10 times as fast). The regressor takes 125 ns in the loop, and as long in a batch,
+  which is that loop. Eight states side by side would take 79 in the nearest caches, 226 beyond 10,000 states,
+  112 to 128 past the caches, and the compiler twice as long.
 - *The simulated arm*: of a cycle of 3.69 us (3.95 before it left out what is off by default, in
   turns), reading the sensors takes 0.76 us (three arrays are copied), the command 0.96 us (it is copied, and
   compared with finite values and limits: half of it), the step 1.54 us: 0.75 in C, 0.2 for calling C, the
@@ -77,7 +78,7 @@ How it is measured:
 - *identify*: of 17.9 s, in turns with 21.7 s before its sums were rearranged, on a machine that others slowed
   down: imports 3.9 (SciPy's two, matplotlib's one), reading and filtering 3.8, three passes over the rows
   3.9, choosing terms and the URDF's weight 1.9, judging 0.8, deriving equations twice, a module and the
-  report 3.5.
+  report 3.5. Where others are quieter it takes 6.6 to 7.1 s, of which a fifth is imports.
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.
 - *A model is compiled in libraries*, each when it is called first (`kane_dynamics_ros/runtime/units.py`).
