@@ -170,7 +170,7 @@ def identify(
     )
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
     elsewhere = misplaced(regression, fitted, problem, choice, weight, guess)
-    notes = tuple(notes_of(regression, problem.sigma, found.written.at_rest))
+    notes = tuple(notes_of(regression, problem.sigma, found.written.at_rest, result.creep))
     return Identified(found, certainty, result, regression.extent, elsewhere, notes)
 
 
@@ -324,7 +324,7 @@ def stage_of(
     )
 
 
-def notes_of(regression: Regression, sigma: Array, at_rest: Array) -> Iterator[str]:
+def notes_of(regression: Regression, sigma: Array, at_rest: Array, creep: Array) -> Iterator[str]:
     """What was odd about the recordings, in words."""
     joints = regression.model.joint_names
     for track in regression.store.tracks:
@@ -357,4 +357,10 @@ def notes_of(regression: Regression, sigma: Array, at_rest: Array) -> Iterator[s
         yield (
             f"{some}: {100 * at_rest.max():.0f} % of dry friction stay at rest, in the direction of the last "
             "motion (friction.at_rest in parameters.yaml)"
+        )
+    if creep.any():
+        some = ", ".join(f"{joints[j]} ({creep[j]:.2g})" for j in np.flatnonzero(creep))
+        yield (
+            f"{some}: so much friction [N m] or [N] stays at rest in the direction in which a joint crept "
+            f"last, by {1e3 * judging.CREEP:g} mrad or mm; no reference tells it: parameters.yaml has none"
         )

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array, Mask
+from kane_dynamics_ros.friction import last_direction
+from kane_dynamics_ros.identification.choosing import spread
 from kane_dynamics_ros.identification.fitting import PLAIN, ROTOR, Choice, Problem, Stage, reduced
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, Guess, Regression, row_step
 from kane_dynamics_ros.replay.correlation import bartlett
@@ -22,14 +24,15 @@ PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 POINTS = 3000  # kept for figures
 BODILY = 0.3  # of the effort: what bodies change counts in comparison with that, at least
 ALIKE = 0.01  # of a residual: the richer of two models that differ by less is taken
+CREEP, TINY = 1e-4, 1e-12  # [rad] or [m] by which a joint must turn back at rest; what is rounding
 
 
 class Errors(NamedTuple):
     """Root mean squares (n,) [N m] or [N] of one part of the data: of the measured effort and of residuals.
 
-    ``nominal``: by the URDF; ``identified``: with every chosen term; ``momentary``: without what friction
-    leaves at rest of the motion before; ``plain``: with the terms that a URDF carries; ``kept``: the
-    identified bodies with the URDF's own friction and rotors.
+    ``nominal``: by the URDF; ``identified``: with every chosen term, and friction after creeping;
+    ``momentary``: without what friction leaves at rest of the motion before; ``plain``: with the terms that a
+    URDF carries; ``kept``: the identified bodies with the URDF's own friction and rotors.
     """
 
     samples: int
@@ -102,7 +105,7 @@ class Judged:
     ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
     part of the residuals' power, in units of each joint's noise, that it takes away; ``lag_shares`` (n,): of
     each joint's, 0 where drives are coupled. ``nominal_lag``: that of the nominal model, and the power that
-    it then leaves, over what the identified one leaves now.
+    it then leaves, over what the identified one leaves now. ``creep`` (n,): as ``after_creeping``.
     """
 
     fitted: Errors
@@ -116,6 +119,7 @@ class Judged:
     lag: tuple[float, float]
     lag_shares: Array
     nominal_lag: tuple[float, float]
+    creep: Array
 
     def with_nominal(self, other: "Judged") -> "Judged":
         """The same with what the nominal model leaves as another judges it."""
@@ -150,7 +154,8 @@ def written_terms(
     ``terms``: as those of ``judged``. Joints whose drives are coupled by C (n, n) share their friction, and
     are chosen for together.
     """
-    errors = np.stack([held.identified, held.momentary, held.plain, held.kept])
+    richest = held.identified if at_rest.any() else held.momentary  # a node does not feel what creeps
+    errors = np.stack([richest, held.momentary, held.plain, held.kept])
     choices, joints = np.stack([terms[0], *terms]), np.arange(len(at_rest))
     together = np.eye(len(at_rest)) if coupling is None else (coupling != 0.0) | (coupling.T != 0.0)
     together = np.linalg.matrix_power(together.astype(float), len(at_rest)) > 0.0
@@ -169,6 +174,57 @@ def written_terms(
         errors[urdf, joints],
         errors[node, joints],
     )
+
+
+# Friction after creeping
+
+
+def last_crept(q: Array, before: Array) -> Array:
+    """The direction, 1 or -1, in which each joint (N, n) last moved by ``CREEP`` or more, at any speed.
+
+    ``before`` (n,): that before the first of them, 0 where it is not known.
+    """
+    return last_direction(np.diff(play(q, CREEP), axis=0, prepend=q[:1]), TINY, before)
+
+
+def play(x: Array, slack: float) -> Array:
+    """What follows x (N, n) with this slack to either side, from x at first.
+
+    Each sample clamps what was before to x - slack and x + slack; clamps in a row are one: of 1, 2, 4, ...
+
+    >>> play(np.array([[0.0], [3.0], [2.5], [1.5], [-4.0]]), 1.0).ravel().tolist()
+    [0.0, 2.0, 2.0, 2.0, -3.0]
+    """
+    lower, upper = x - slack, x + slack
+    lower[0] = upper[0] = x[0]
+    step = 1
+    while step < len(x):
+        ends = lower[step:].copy(), upper[step:].copy()
+        lower[step:], upper[step:] = (np.clip(each[:-step], *ends) for each in (lower, upper))
+        step *= 2
+    return lower
+
+
+def after_creeping(sums: Array, sigma: Array, folds: Sequence[Sequence[int]]) -> Array:
+    """Friction (n,) that stays at rest in the direction d in which a joint last crept, 0 where none is seen.
+
+    ``sums`` (blocks, 2, n): of d times the residual at rest, and of d^2. It counts where all joints' blocks
+    are better off, by a standard error, with what the other ``folds`` say, and then at joints that are.
+    """
+
+    def value(parts: Array) -> Array:
+        product, square = parts.sum(axis=0)
+        return np.asarray(np.maximum(product, 0.0) / np.maximum(square, 1e-300))
+
+    fitted = [block for fold in folds for block in fold]
+    gains = []
+    for fold in folds:
+        product, square = sums[list(fold)].swapaxes(0, 1)
+        c = value(sums[[block for block in fitted if block not in fold]])
+        gains.append((2 * c * product - c**2 * square) / sigma**2)
+    gain = np.concatenate(gains)
+    helps = gain.sum(axis=0) * (gain.sum() > spread(gain.sum(axis=1))) > 0.0
+    return np.where(helps, value(sums[fitted]), 0.0)
 
 
 # The last pass
@@ -197,19 +253,26 @@ def judged(
     scores = np.zeros((problem.size, problem.size))
     to_y = regression.map @ problem.basis
     curves: list[Curves] = []
+    crept, creeps, last = np.zeros((len(fitted), 2, n)), list[Array](), dict[int, Array]()
     seconds = sum(track.seconds for track in regression.store.tracks)
     some = slice(None, None, max(1, int(seconds * regression.row_rate / POINTS)))
     for bag, rows, weight in regression.weighted(guess):
         of_drives = [rows.Z[..., -1], *map(rows.residual, models)]
         measured, *residuals = map(regression.at_joints, of_drives)
         drives = of_drives[2]  # of what was identified
-        held = ~fitted[regression.block_of(bag, rows.time)]
+        at = regression.block_of(bag, rows.time)
+        held = ~fitted[at]
         for part, chosen in enumerate((~held, held)):
             good = chosen[:, None] & regression.good(rows)
             powers[part] += [(np.where(good, each, 0.0) ** 2).sum(axis=0) for each in (measured, *residuals)]
             counts[part] += int(chosen.sum())
         held_good = held[:, None] & regression.good(rows)
         stands = np.abs(rows.qd) < COULOMB_WIDTHS[0]
+        directions = last_crept(rows.q, last.get(bag, none))
+        last[bag] = directions[-1]
+        d = np.where(stands & regression.good(rows), directions, 0.0)
+        np.add.at(crept, at, np.stack([d * residuals[1], d**2], axis=1))
+        creeps.append(d[some])
         for k, alike in enumerate((held_good & stands, held_good & ~stands)):  # of those that were not fitted
             columns = np.ones_like(measured), measured, residuals[1]
             by_speed[:, k] += [(np.where(alike, each, 0.0) ** 2).sum(axis=0) for each in columns]
@@ -228,24 +291,33 @@ def judged(
         scores += bartlett(np.concatenate([by_body, by_term], axis=1), lags)
         friction = np.einsum("tjk,jk->tj", rows.Z[some][..., base + 1 : -2], models[1][:, base + 1 :])
         of_all = rows.time, held, rows.q, rows.qd, measured, *(measured - each for each in residuals[:2])
-        shown = [np.full(len(friction), bag), *(each[some] for each in of_all), drives[some] + friction]
-        curves.append(Curves._make(shown))
+        parts = [np.full(len(friction), bag), *(each[some] for each in of_all), drives[some] + friction]
+        curves.append(Curves._make(parts))
+    product, slopes, power = timing + np.reshape([0.0, 1e-300, 1e-300], (3, 1, 1))
+    delays = product.sum(axis=1) / slopes.sum(axis=1)
+    taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes
+    creep, of_creep = none, np.zeros_like(crept[:, 0])
+    if regression.coupling is None and not problem.at_rest.any():
+        creep = after_creeping(crept, problem.sigma, problem.folds)
+        of_creep = 2 * creep * crept[:, 0] - creep**2 * crept[:, 1]
+    if float((of_creep / problem.sigma**2).sum()) < float(taken[0].sum()):  # it is a lag
+        creep, of_creep = none, 0.0 * of_creep
+    powers[:, 2] -= of_creep[fitted].sum(axis=0), of_creep[~fitted].sum(axis=0)
+    by_speed[2, 0] -= of_creep[~fitted].sum(axis=0)
     fit, held_out = (
         Errors(int(count), *np.sqrt(power / max(int(count), 1)))
         for power, count in zip(powers, counts, strict=True)
     )
+    shown = Curves(*(np.concatenate(each) for each in zip(*curves, strict=True)))
     samples = np.maximum(by_speed[0], 1.0)
     share = by_speed[0] / np.maximum(by_speed[0].sum(axis=0), 1.0)
     *whole, change = rigid_powers
     whole.append(BODILY**2 * powers[:, 0].sum())
-    product, slopes, power = timing + np.reshape([0.0, 1e-300, 1e-300], (3, 1, 1))
-    delays = product.sum(axis=1) / slopes.sum(axis=1)
-    taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes
     return Judged(
         fitted=fit,
         held=held_out,
         standing=Standing(share, *np.sqrt(by_speed[1:] / samples)),
-        curves=Curves(*(np.concatenate(each) for each in zip(*curves, strict=True))),
+        curves=shown._replace(identified=shown.identified + creep * np.concatenate(creeps)),
         scores=scores,
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),
         bands=_bands(regression, fitted, guess),
@@ -253,6 +325,7 @@ def judged(
         lag=(float(delays[0]), float(taken[0].sum() / power[0].sum())),
         lag_shares=taken[0] / power[0] * (regression.coupling is None),
         nominal_lag=(float(delays[1]), float((power[1] - taken[1]).sum() / power[0].sum())),
+        creep=creep,
     )
 
 

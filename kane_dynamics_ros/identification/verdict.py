@@ -90,6 +90,8 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
     at_rest = float(held.identified**2 @ (standing.at_rest * mostly_at_rest(result)))
     if at_rest > MOSTLY * float((held.identified**2).sum()):
         figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
+    if result.judged.creep.any() and held.relative(held.identified) < left / 100:
+        figures += f", {100 * held.relative(held.identified):.3g} % with friction after creeping"
     told = {each.code for each in doubts}
     if alone := [name for name, each in zip(model.joint_names, joints, strict=True) if each.code == "alone"]:
         figures += (

@@ -210,6 +210,7 @@ def _joint(result: Result, j: int) -> dict[str, Any]:
         ),
         "stribeck_velocity": found.stribeck_velocity[j],
         "friction_left_at_rest": found.at_rest[j],
+        "friction_after_creeping": result.identified.judged.creep[j],
     }
 
 

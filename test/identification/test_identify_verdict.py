@@ -527,6 +527,31 @@ def test_friction_that_stays_at_rest_is_found_and_no_other(tmp_path, left):
     assert not any("at rest" in joint["sentence"] for joint in data["verdict"]["joints"])
 
 
+def test_friction_after_creeping_is_found_and_no_node_gets_it(tmp_path):
+    """In each pause a joint creeps by 0.5 mrad, one way or the other, and 0.5 of 2 N m stay against that.
+
+    The direction of the last motion says nothing of it, and no reference creeps.
+    """
+    position, velocity, acceleration = two_links.pauses()
+    since, pause = np.modf(two_links.times() / 3.0)
+    s = np.clip((since - 0.5) / 0.1, 0.0, 1.0)[:, None]  # of the first 0.3 s of each
+    way = np.random.default_rng(4).choice([-1.0, 1.0], (20, 2))
+    before, now = (np.cumsum(way, axis=0) - way)[pause.astype(int)], way[pause.astype(int)]
+    position = position + 5e-4 * (before + now * (3 * s**2 - 2 * s**3))
+    velocity = velocity + 5e-4 * now * (6 * s - 6 * s**2) / 0.3
+    motion = position, velocity, acceleration
+    tau = two_links.rigid(motion) + 2.0 * np.tanh(velocity / 0.01) + 0.5 * now * (s > 0.0)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    assert [joint["friction_after_creeping"] for joint in data["joints"]] == pytest.approx([0.5] * 2, abs=0.1)
+    for joint in data["residual"]["held_out"]["joints"]:
+        assert joint["identified_rms"] < 0.7 * joint["urdf_and_node_rms"]
+    assert set(parameters["friction"]) == {"viscous", "coulomb", "coulomb_velocity"}
+    assert "with friction after creeping" in data["verdict"]["sentence"]
+    assert any("crept" in note and "j1" in note and "j2" in note for note in data["notes"])
+
+
 def test_what_remains_at_rest_is_told_apart_from_what_remains_in_motion(tmp_path):
     """A joint that stands holds anything within its stiction: in one pause this, in the next one that."""
     motion = two_links.pauses()
@@ -545,6 +570,7 @@ def test_what_remains_at_rest_is_told_apart_from_what_remains_in_motion(tmp_path
         assert band == pytest.approx(2.0, abs=0.05)
     assert held["relative"]["identified_moving"] < 0.2 * held["relative"]["identified"]
     assert "mostly at rest" in data["verdict"]["sentence"]
+    assert not any(joint["friction_after_creeping"] for joint in data["joints"])
 
 
 def test_a_lag_that_makes_a_good_urdf_worse_is_told_and_can_be_taken_out(tmp_path):
