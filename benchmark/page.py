@@ -71,8 +71,8 @@ How it is measured:
   it was 0.95, 0.98 and 1.10 times as fast). The regressor takes 125 ns in the loop, and as long in a batch,
   which is that loop. Eight states side by side would take 79 in the nearest caches, 226 beyond 10,000 states,
   112 to 128 past the caches, and the compiler twice as long.
-- *The simulated arm*: of a cycle of 3.69 us (3.95 before it left out what is off by default, in
-  turns), reading the sensors takes 0.76 us (three arrays are copied), the command 0.96 us (it is copied, and
+- *The simulated arm*: of a cycle of 3.59 us (3.95 before it left out what is off by default, in
+  turns), reading the sensors takes 0.67 us (three arrays are copied), the command 0.96 us (it is copied, and
   compared with finite values and limits: half of it), the step 1.54 us: 0.75 in C, 0.2 for calling C, the
   rest in Python. What is left is a few dozen of an interpreter's calls, and copies that a caller may keep.
 - *identify*: of 17.9 s, in turns with 21.7 s before its sums were rearranged, on a machine that others slowed

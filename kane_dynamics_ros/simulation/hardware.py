@@ -127,8 +127,7 @@ class SimulatedHardware:
 
     def read(self) -> Reading:
         """What the sensors say now; the effort is what the actuator gave in the last step."""
-        engine = self.engine
-        return self.sensors.read(self.steps * self._time_step, engine.q, engine.qd, self._effort)
+        return self.sensors.read(self.steps * self._time_step, self.engine.q, self.engine.qd, self._effort)
 
     def stop(self) -> None:
         """Bring the arm to rest where it is, brakes on, until the next command."""

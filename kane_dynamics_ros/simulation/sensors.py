@@ -62,7 +62,8 @@ class Sensors:
     def read(self, time: float, q: Array, qd: Array, effort: Array) -> Reading:
         """Measure at ``time`` [s]; for a differentiated velocity, call it once per sampling period."""
         if self._perfect:
-            return Reading(q.copy(), qd.copy(), effort.copy())
+            # two thirds of the time of Reading(...)
+            return tuple.__new__(Reading, (q.copy(), qd.copy(), effort.copy()))
         options = self.options
         position = self._disturb(q, options.position_bias, options.position_noise)
         if options.resolution:
