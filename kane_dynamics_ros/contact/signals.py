@@ -80,7 +80,8 @@ def mended(states: JointStates) -> tuple[JointStates, tuple[Fault, ...]]:
                 continue
             x, t = column[rows], time[rows]
             for start, stop in _frozen(x) if signal == "effort" else ():
-                if np.ptp(np.delete(tau, j, axis=1)[rows[start:stop]], axis=0).any():  # no arm without noise
+                others = np.delete(states.effort, j, axis=1)[rows[start:stop]]
+                if (np.fmax.reduce(others) > np.fmin.reduce(others)).any():  # no arm without noise
                     found.append(Fault(j, signal, "frozen", t[start], t[stop - 1], float(x[start])))
                     ends = [k for k in (start - 1, stop) if 0 <= k < len(x)]
                     x[start:stop] = np.interp(t[start:stop], t[ends], x[ends])

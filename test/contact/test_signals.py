@@ -92,12 +92,15 @@ def test_a_failing_sensor_is_told_and_both_pushes_are_found(
     assert all(text.split("'")[2] in found["page"] for text in texts)
 
 
-def test_an_arm_that_rests_without_noise_has_no_frozen_efforts(observe: Observe) -> None:
+@pytest.mark.parametrize("missing", [False, True], ids=["whole", "one effort missing"])
+def test_an_arm_that_rests_without_noise_has_no_frozen_efforts(observe: Observe, missing: bool) -> None:
     """As simulated without noise: all its efforts stand still together."""
     record = pushed(12.0, RATE)
     for values in (record.position, record.velocity, record.effort):
         values[500:900] = values[500]
-    assert observe("rests", record)["faults"] == []
+    if missing:
+        record.effort[700, 1] = np.nan
+    assert observe(f"rests {missing}", record)["faults"] == []
 
 
 def test_a_recording_in_which_no_time_passes_is_refused(tmp_path, capsys):
