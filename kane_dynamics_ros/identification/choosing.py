@@ -23,7 +23,7 @@ PLAINEST, BASIC = PLACES < 4, PLACES < 6  # families of every arm; those that ar
 GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fitting.NOT_NEGATIVE]
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
-PARTS_AT_REST = (0.25, 0.5, 0.75)  # of dry friction; with all of it a joint might creep
+PARTS_AT_REST = (0.0, 0.25, 0.5, 0.75)  # of dry friction; with all of it a joint might creep
 RISES = range(len(STRIBECK_WIDTHS))
 FOLDS = 5
 ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
@@ -90,20 +90,20 @@ def choose_lambda(problem: Problem, choice: Choice) -> tuple[float, Array]:
 def choose_at_rest(problem: Problem, choice: Choice, weight: float) -> tuple[Problem, Choice]:
     """The problem with the part of friction that each joint keeps at rest, and the terms chosen with it.
 
-    One part for the whole arm, for many a joint hardly ever rests; 0 for joints that it makes worse.
+    One part for the whole arm, for many a joint hardly ever rests; another, or none, for joints that are
+    better off so.
     """
     chosen = choose_terms(problem, choice, weight)
-    before = cross_validated(problem, chosen, weight)
     tried = [replace(problem, at_rest=problem.at_rest + part) for part in PARTS_AT_REST]
-    errors = [cross_validated(each, chosen, weight) for each in tried]
-    best = int(np.argmin([each.sum() for each in errors]))
-    if errors[best].sum() < before.sum():
-        worse = clearly_better(errors[best], before, margin=1.0)
-        resting = replace(problem, at_rest=np.where(worse, 0.0, tried[best].at_rest))
-        own = choose_terms(resting, choice, weight)
-        after = cross_validated(resting, own, weight)
-        if clearly_better(before.sum(axis=1), after.sum(axis=1), margin=1.0):
-            return resting, own
+    errors = np.stack([cross_validated(each, chosen, weight) for each in tried])
+    best, own = int(np.argmin(errors.sum(axis=(1, 2)))), np.argmin(errors.sum(axis=1), axis=0)
+    better = clearly_better(errors[best], errors[own, :, np.arange(problem.joints)].T, margin=1.0)
+    if best:
+        resting = replace(problem, at_rest=np.array(PARTS_AT_REST)[np.where(better, own, best)])
+        terms = choose_terms(resting, choice, weight)
+        after = cross_validated(resting, terms, weight)
+        if clearly_better(errors[0].sum(axis=1), after.sum(axis=1), margin=1.0):
+            return resting, terms
     return problem, chosen
 
 

@@ -353,10 +353,10 @@ def notes_of(regression: Regression, sigma: Array, at_rest: Array, creep: Array)
     if unmeasured:
         yield f"the effort of {', '.join(unmeasured)} never changes: its rows were left out"
     if at_rest.any():
-        some = ", ".join(joints[j] for j in np.flatnonzero(at_rest))
+        some = ", ".join(f"{joints[j]} ({100 * at_rest[j]:.0f} %)" for j in np.flatnonzero(at_rest))
         yield (
-            f"{some}: {100 * at_rest.max():.0f} % of dry friction stay at rest, in the direction of the last "
-            "motion (friction.at_rest in parameters.yaml)"
+            f"{some}: so much of dry friction stays at rest, in the direction of the last motion "
+            "(friction.at_rest in parameters.yaml)"
         )
     if creep.any():
         some = ", ".join(f"{joints[j]} ({creep[j]:.2g})" for j in np.flatnonzero(creep))

@@ -527,6 +527,18 @@ def test_friction_that_stays_at_rest_is_found_and_no_other(tmp_path, left):
     assert not any("at rest" in joint["sentence"] for joint in data["verdict"]["joints"])
 
 
+def test_each_joint_keeps_its_own_part_of_friction_at_rest(tmp_path):
+    """A quarter of the first joint's friction and three quarters of the second's."""
+    motion = two_links.pauses()
+    sign = np.tanh(motion[1] / 0.01)
+    stays = np.array([0.25, 0.75]) * (1.0 - np.abs(sign)) * last_direction(motion[1], 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, two_links.rigid(motion) + 2.0 * (sign + stays))
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    assert parameters["friction"]["at_rest"] == [0.25, 0.75]
+    assert all(joint["urdf_and_node_rms"] < 0.05 for joint in data["residual"]["held_out"]["joints"])
+
+
 def test_friction_after_creeping_is_found_and_no_node_gets_it(tmp_path):
     """In each pause a joint creeps by 0.5 mrad, one way or the other, and 0.5 of 2 N m stay against that.
 
