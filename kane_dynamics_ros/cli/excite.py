@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli import arguments as cli
-from kane_dynamics_ros.cli.generate import warning_lines
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
@@ -86,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         figure = arguments.output.with_suffix(".svg")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write_file(figure, excitation_figure(arm, found))
-    print("".join(f"{line}\n" for line in warning_lines(chain)), end="")
-    print("\n".join([*notes, *lines(chain, found, request, arguments.part)]))
+    print("\n".join([*warning_lines(chain), *notes, *lines(chain, found, request, arguments.part)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
     good = found.condition <= excitation.GOOD
     if not good:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli import arguments as cli
-from kane_dynamics_ros.cli.inspect import finding_lines
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import check_replaceable, checked_name, module_name, write_module
@@ -183,11 +183,6 @@ def single_lines(derived: Derived, files: list[Path]) -> list[str]:
         ),
         f"written: {', '.join(map(str, files))}",
     ]
-
-
-def warning_lines(chain: Chain) -> list[str]:
-    """The warnings about the URDF, as ``inspect`` prints them."""
-    return finding_lines([finding for finding in chain.findings if finding.severity == "warning"])
 
 
 def compilation(module: Path) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.generate import compilation
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
@@ -145,7 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
                 progress.doing("writing the results")
                 write = write_payload if arguments.payload_only else write_results
                 result = write(inputs, found, files)
-        print("\n".join(payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)))
+        lines = payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)
+        print("\n".join([*warning_lines(chain), *lines]))
     if "module" in files and not arguments.no_compile:
         with Progress() as progress:
             progress.doing("compiling")

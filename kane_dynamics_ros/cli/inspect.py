@@ -158,6 +158,11 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
     return lines
 
 
+def warning_lines(chain: Chain) -> list[str]:
+    """The warnings about the URDF, which every command prints that derives equations from it."""
+    return finding_lines(finding for finding in chain.findings if finding.severity == "warning")
+
+
 def summary(findings: Iterable[Finding]) -> str:
     """How many of each severity; the codes are explained in docs/diagnostics.md."""
     counts = Counter[str](finding.severity for finding in findings)

@@ -3,7 +3,8 @@
 import argparse
 
 from kane_dynamics_ros.cli import arguments as cli
-from kane_dynamics_ros.cli.generate import check_module, warning_lines
+from kane_dynamics_ros.cli.generate import check_module
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import module_name

@@ -13,6 +13,7 @@ import yaml
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli import arguments as cli
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.cli.trajectory import derived_model
 from kane_dynamics_ros.control.joint_path import curves_of
@@ -99,8 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     given = read_trajectory(arguments.path)
     with Progress() as progress:
         progress.doing("deriving the equations")
-        model = load_model(arguments.model) if arguments.model else derived_model(cli.chain_of(arguments))
-        model = model.with_urdf_friction()
+        chain = cli.chain_of(arguments) if arguments.urdf else None
+        model = (derived_model(chain) if chain else load_model(arguments.model)).with_urdf_friction()
         limits = _limits(arguments, model, scale)
         payloads = _payloads(arguments.payload)
         models = [model.with_parameters(payload=payload) for payload in payloads]
@@ -113,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write_figure(plot, motion, models, limits)
     before = given.points[-1].time_ns * NANOSECOND
-    print("\n".join(lines(motion, model.joint_names, limits)))
+    told = warning_lines(chain) if chain else []
+    print("\n".join([*told, *lines(motion, model.joint_names, limits)]))
     print(
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {motion.duration:.3f} s "
         f"({before:.3f} s as given), {scale:g} of every limit; {plot} shows it"

@@ -11,6 +11,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli import arguments as cli
+from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
@@ -81,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
             states = motion[1:3]  # cubics join them
         request = request_after(lead, model.joint_names, motion.times, states)
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
-    print("\n".join([*cli.gripper_lines(arguments, robot, chain), *table(model, motion)]))
+    told = [*warning_lines(chain), *cli.gripper_lines(arguments, robot, chain)]
+    print("\n".join([*told, *table(model, motion)]))
     seconds = lead + motion.times[-1]
     print(
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {seconds:.1f} s, of which "

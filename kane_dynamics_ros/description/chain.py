@@ -1,5 +1,6 @@
 """The chain from a robot's root to a tip, or the tree to several: moving joints with their bodies."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
@@ -10,6 +11,7 @@ from kane_dynamics_ros.description.geometry import Pose, lump, moved_inertia
 from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
+SLIPS = ("rad", "degrees", math.pi / 180), ("m", "mm", 1e-3)  # of turning and of sliding joints
 WHOLE_ROBOT = "all"  # in the place of a tip: every leaf to which a moving joint leads
 
 
@@ -134,10 +136,15 @@ def note_held(robot: model.Robot, held: tree.HeldJoints, notes: Notes) -> None:
     for joint in robot.joints:
         if joint.name in held.joints:
             position, lower, upper = held.positions[joint.name], joint.limits.lower, joint.limits.upper
+            low, high = -math.inf if lower is None else lower, math.inf if upper is None else upper
             why = "as asked" if joint.name in held.lock else "as its <mimic> says"
-            if (lower is not None and position < lower) or (upper is not None and position > upper):
-                why += f", which is outside its limits ({lower} to {upper})"
             notes.add("KD607", f"locked at {position!r}, {why}", *joint.at)
+            if not low <= position <= high:
+                unit, other, one = SLIPS[joint.kind == "prismatic"]
+                found = f"locked at {position:g} {unit}, outside its limits ({low:g} to {high:g})"
+                if low <= position * one <= high:
+                    found += f": {other} written for {unit}? {position:g} {other} are {position * one:.4g}"
+                notes.add("KD614", found, *joint.at)
 
 
 # Independent coordinates of a chain, and how each of its joints follows one of them

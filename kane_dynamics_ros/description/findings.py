@@ -100,6 +100,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD611": ("error", "tip that is not below the root"),
     "KD612": ("info", "gravity turned into the root's axes"),
     "KD613": ("warning", "gravity not known in the root's axes"),
+    "KD614": ("warning", "joint locked outside its limits"),
 }
 
 

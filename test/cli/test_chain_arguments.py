@@ -100,6 +100,14 @@ ON_A_CART = """<robot name="rover">
 </robot>"""
 
 
+@pytest.mark.parametrize("command", ["generate", "package", "trajectory"])
+def test_a_lock_in_degrees_is_warned_of_by_what_derives_from_the_chain(command, tmp_path, capsys):
+    output = tmp_path / ("motion.yaml" if command == "trajectory" else "")
+    words = [command, URDF, "--lock", "alpha_2=60", "-o", str(output)]
+    assert main([*words, "--no-compile"] if command == "generate" else words) == 0
+    assert "[KD614]" in capsys.readouterr().out
+
+
 def test_a_chain_from_a_root_is_inspected_generated_verified_and_recognised(tmp_path, monkeypatch, capsys):
     """The planar joint below the root, which no chain can hold, is none of the arm's business."""
     monkeypatch.chdir(tmp_path)

@@ -228,8 +228,17 @@ def test_a_follower_off_the_chain_that_is_locked_by_its_leader_is_no_warning():
     for position, outside in ((0.02, False), (0.2, True)):
         findings = serial_chain(parse_robot(text), "two", lock={"s": position}).findings
         assert not [found for found in findings if found.code == "KD604"]
-        (leader,) = [found for found in findings if found.code == "KD607" and found.element == "joint 's'"]
-        assert ("outside its limits" in leader.message) == outside
+        warned = [found.element for found in findings if found.code == "KD614"]
+        assert warned == (["joint 's'"] if outside else [])
+
+
+@pytest.mark.parametrize(("position", "asks"), [(45.0, True), (1000.0, False)])
+def test_a_lock_outside_the_limits_that_would_fit_as_degrees_is_asked_about(position, asks):
+    """The limits are 1 rad to each side: 57 degrees."""
+    findings = serial_chain(parse_robot(two_joints()), lock={"b": position}).findings
+    (found,) = [found for found in findings if found.code == "KD614"]
+    assert found.severity == "warning"
+    assert ("degrees" in found.message) == asks
 
 
 def test_locked_joint_of_the_chain_becomes_fixed():
