@@ -81,14 +81,17 @@ def limit_rate(tau: Array, previous: Array, largest_step: Array) -> Array:
     return limited
 
 
-def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[JointInfo, float, float], ...]:
+def overloaded_by_gravity(
+    model: DynamicsModel, limits: Array, q: Array | None = None
+) -> tuple[tuple[JointInfo, float, float], ...]:
     """Joints that gravity alone can overload, with the largest effort found and the limit of ``limits`` (n,).
 
-    Looks at ``GRAVITY_POSTURES`` random positions within the joints' limits, the same at every call: a limit
-    that is exceeded by less than a tenth may be missed.
+    At ``q`` (n,), by default at ``GRAVITY_POSTURES`` random positions within the joints' limits, the same at
+    every call: a limit that is exceeded by less than a tenth may be missed there.
     """
     lower, upper = (np.clip(bound, -math.pi, math.pi) for bound in position_limits(model.joints))
-    postures = np.random.default_rng(0).uniform(lower, upper, (GRAVITY_POSTURES, len(limits)))
+    random = np.random.default_rng(0)
+    postures = random.uniform(lower, upper, (GRAVITY_POSTURES, len(limits))) if q is None else q[np.newaxis]
     largest = np.abs(model.gravity(postures)).max(axis=0)
     return tuple(
         (joint, float(found), float(limit))

@@ -80,10 +80,10 @@ class ObserverSettings:
 def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
     """2.5 % of each joint's effort limit ``limits`` (n,), and the Coulomb friction that it feels at rest.
 
-    A joint without a limit gets an infinite threshold: it never reports a collision.
+    A joint without a limit, or with one of 0, gets an infinite threshold: it never reports a collision.
     """
-    zero = np.zeros(len(limits))
-    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, felt_coulomb(model))
+    zero, constant = np.zeros(len(limits)), np.where(limits > 0.0, SHARE_OF_LIMIT * limits, math.inf)
+    return Thresholds(constant, zero, zero, felt_coulomb(model))
 
 
 def felt_coulomb(model: DynamicsModel) -> Array:

@@ -272,9 +272,9 @@ def test_a_lasting_residual_is_adapted_to_and_a_push_is_not() -> None:
 
 
 def test_default_thresholds_never_report_a_joint_without_an_effort_limit(model: DynamicsModel) -> None:
-    limits = np.array([250.0, np.inf, 120.0, 15.0, 15.0])
+    limits = np.array([250.0, np.inf, 120.0, 0.0, 15.0])
     found = default_thresholds(model.with_urdf_friction(), limits)
-    np.testing.assert_allclose(found.constant, [6.25, np.inf, 3.0, 0.375, 0.375])
+    np.testing.assert_allclose(found.constant, [6.25, np.inf, 3.0, np.inf, 0.375])
     np.testing.assert_allclose(found.rest, [joint.friction for joint in model.joints])
 
 

@@ -62,11 +62,11 @@ def test_a_joint_that_gravity_alone_overloads_is_named():
     assert warning.endswith(", the effort limit is 10")
 
 
-def seldom(q, names=MODEL.joint_names):
+def seldom(q, names=MODEL.joint_names, **values):
     """What is warned of while an arm is at ``q``."""
     warnings = []
     settings = build_settings(
-        {each.name: each.default for each in TABLE} | {"mode": "gravity_compensation"}, MODEL
+        {each.name: each.default for each in TABLE} | {"mode": "gravity_compensation"} | values, MODEL
     )
     condition = Condition(node_that_logs(warnings))
     reader = SimpleNamespace(q=np.array(q), missing=lambda time: [])
@@ -90,6 +90,17 @@ def test_positions_in_degrees_are_told_with_joint_value_and_limits():
 
 def test_positions_within_the_limits_are_not_worth_a_word():
     assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []
+
+
+@pytest.mark.parametrize("gravity", [True, False])
+def test_a_limit_that_cannot_hold_the_arm_where_it_is_is_told_by_joint(gravity):
+    """To a command without gravity the robot adds it: then it needs none of the limit."""
+    q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
+    needed = np.abs(MODEL.gravity(q))
+    limits = (needed + 1.0) * np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+    told = seldom(q, **{"limits.effort": limits.tolist(), "terms.gravity": gravity})
+    assert any(f"joint alpha_3 needs {needed[2]:.3g} N m" in text for text in told) == gravity
+    assert not any("alpha_2" in text for text in told)
 
 
 @pytest.mark.parametrize(("mode", "holds"), [("computed_torque", True), ("gravity_compensation", False)])

@@ -28,9 +28,10 @@ SETTLED = 1000  # states: a hundred time constants of the residual, less than on
 class Bench:
     """The observer's output, fed with an arm at rest that is pushed or not."""
 
-    def __init__(self):
-        self.node, self.now_ns = StandInNode(), 0
-        self.output = ObserverOutput(self.node, ControlLoop(build_settings(VALUES, MODEL)), VALUES)
+    def __init__(self, **values):
+        self.node, self.now_ns, self.values = StandInNode(), 0, VALUES | values
+        loop = ControlLoop(build_settings(self.values, MODEL))
+        self.output = ObserverOutput(self.node, loop, self.values)
 
     def listen(self, subscribers):
         for topic in self.node.topics.values():
@@ -68,6 +69,19 @@ def test_a_state_that_came_twice_does_not_end_the_smoothing():
     bench.now_ns -= PERIOD_NS
     bench.take(1, PUSH)
     assert bench.take(1, PUSH) == pytest.approx(smooth, rel=0.01)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("smallest", [0.0, 1e-320])
+@pytest.mark.parametrize("others", [0.0, 80.0])
+def test_joints_with_hardly_an_effort_limit_leave_a_wrench_that_explains_the_efforts(smallest, others):
+    values = {"limits.effort": [smallest, *[others] * 4], "observer.cutoff": 0.0}
+    bench = Bench(**values, **{"observer.undetermined": "least"})
+    bench.take(SETTLED, PUSH)
+    wrench = bench.node.topics["~/external_wrench"].messages[-1].wrench
+    values = [getattr(part, axis) for part in (wrench.force, wrench.torque) for axis in "xyz"]
+    found = MODEL.external_effort(Q, np.array(values))
+    np.testing.assert_allclose(found, PUSH, atol=0.05 * PUSH[0])
 
 
 LATENCY = 3  # states from a measurement to the effect of its command

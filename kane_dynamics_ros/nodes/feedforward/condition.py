@@ -92,17 +92,29 @@ class Condition:
 
     def log_seldom(self, controller: Controller) -> None:
         """Once a second: what takes longer to find out."""
-        outside = far_outside(controller.reader.q, controller.model.joints)
-        if outside and not controller.missing():
+        settings, rate, q = controller.loop.settings, controller.rate, controller.reader.q
+        complete = not controller.missing()
+        outside = far_outside(q, controller.model.joints)
+        if outside and complete:
             self._logger.warning(
                 f"far outside the limits: joint {'; joint '.join(outside)}", throttle_duration_sec=30.0
             )
-        settings, rate = controller.loop.settings, controller.rate
+        if complete and settings.law.switches.gravity:
+            weak = "; ".join(
+                f"joint {joint.name} needs {needed:.3g} {joint.effort_unit}, its effort limit is {limit:g}"
+                for joint, needed, limit in overloaded_by_gravity(
+                    settings.law.rigid, settings.effort_limits, q
+                )
+            )
+            if weak:
+                self._logger.warning(
+                    f"gravity cannot be held where the arm is: {weak}", throttle_duration_sec=30.0
+                )
         self._readings = self._readings + 1 if rate else 0
         if self._judged is settings or self._readings < READINGS:
             return
         self._judged = settings
-        if text := weak_damping_text(settings.law, controller.reader.q, rate):
+        if text := weak_damping_text(settings.law, q, rate):
             self._logger.warning(text)
 
     # /diagnostics

@@ -31,6 +31,7 @@ from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanose
 from kane_dynamics_ros.runtime.node_parameters import OF_THE_MODEL, Values
 
 OF_THE_RESIDUAL = (*OF_THE_MODEL, "terms", "observer")  # groups of parameters
+SMALLEST = 1e-6  # effort limit that a joint weighs by in the wrench, of the largest
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
 
 
@@ -81,8 +82,9 @@ class ObserverOutput:
             self.reset()  # one that was ignored must not hide the next
         self.measured = values["observer.effort"] == "measured"
         limits = self._loop.settings.effort_limits
-        known = limits[np.isfinite(limits)]  # a joint without a limit weighs as the one with the largest
-        self._weights = 1.0 / np.where(np.isfinite(limits), limits, known.max() if len(known) else 1.0)
+        known = (limits > 0.0) & np.isfinite(limits)  # a joint without weighs as the one with the largest
+        largest = limits[known].max() if known.any() else 1.0
+        self._weights = 1.0 / np.clip(np.where(known, limits / largest, 1.0), SMALLEST, 1.0)
         self.look_for_subscribers()
 
     @property
