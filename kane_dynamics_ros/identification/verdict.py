@@ -44,6 +44,7 @@ ILL = 300.0  # condition of the base regressor that is worth a word
 FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
+APART, AGREE = 1.5, 1 / 3  # between scales of joints; of that, in powers, between those in another unit
 VAGUE, ROUGH = 0.3, 0.05  # error of a drive's gain, of the gain: not to be used, worth a word
 LIMITING = 0.3  # share of a residual that is worth a word
 LATE = 2.0  # recorded samples by which efforts lag
@@ -415,9 +416,20 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
             )
         )
     told = bool(found)
-    scales = [scale for j, (_, scale, share) in enumerate(fits) if share > FELT and left[j] < UNEXPLAINED]
-    ratio = float(np.median(scales)) if scales else 1.0
-    if not scaled and not told and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
+    counts = [j for j, (part, _, share) in enumerate(fits) if share > FELT and part < UNEXPLAINED]
+    scales = np.array([fits[j][1] for j in counts])
+    per_cent = np.array([(joint.effort or 0.0) / 100.0 for joint in model.joints])  # of the limit
+    ratio = float(np.median(scales)) if counts else 1.0
+    if not scaled and not told and agree_only_times(per_cent[counts], scales):
+        words = " ".join(f"--effort-scale {name}={x:g}" for name, x in zip(names, per_cent, strict=True))
+        found.append(
+            Sentence(
+                "units",
+                "the recorded efforts look like per cent of each joint's limit: so all joints agree with the "
+                f"URDF, as recorded they do not; give {words}",
+            )
+        )
+    elif not scaled and not told and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
         found.append(
             Sentence(
                 "units",
@@ -426,6 +438,21 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
             )
         )
     return found
+
+
+def agree_only_times(factors: Array, scales: Array) -> bool:
+    """Whether scales (K,) of joints' efforts over the URDF's are alike, and near 1, only times factors (K,).
+
+    Of less than three joints nothing is said: two may agree by chance.
+
+    >>> agree_only_times(np.array([1.5, 1.5, 0.3]), np.array([0.6, 0.7, 3.3]))
+    True
+    """
+    if len(scales) < 3 or not (factors > 0.0).all():
+        return False
+    told, then = (float(np.ptp(np.log(each))) for each in (scales, factors * scales))
+    likely = 1 / UNIT_RATIO < float(np.median(factors * scales)) < UNIT_RATIO
+    return likely and told > np.log(APART) and then < AGREE * told
 
 
 def _some_states(store: MotionStore) -> States:

@@ -307,6 +307,24 @@ def test_wrists_that_a_poor_urdf_explains_better_exchanged_are_not_where_a_fit_r
     assert "exchanged" not in codes(data)
 
 
+@pytest.mark.parametrize("per_cent", [True, False])
+def test_efforts_in_per_cent_of_each_joints_limit_are_told_by_their_scales(tmp_path, per_cent):
+    """As N m, 150 and 28 N m make different masses of the same arm; in per cent all agree with the URDF."""
+    arm = load_model(generated("ur5").module)
+    q, qd, qdd = arms_motion()
+    tau = 1.2 * arm.inverse_dynamics(q, qd, qdd) + 0.3 * np.tanh(qd / 0.01)
+    limits = np.array([joint.effort for joint in arm.joints])
+    bag = write(tmp_path / "bag", q, qd, 100.0 * tau / limits if per_cent else tau, 200.0, arm.joint_names)
+    code, data, _ = identified(tmp_path, URDFS["ur5"][0], bag)
+    assert code == per_cent
+    assert ("units" in codes(data)) == per_cent
+    if per_cent:
+        [sentence] = [each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "units"]
+        words = re.search(r"give (.*)$", sentence)[1].split()
+        code, data, _ = identified(tmp_path, URDFS["ur5"][0], bag, *words)
+    assert (code, codes(data)) == (0, set())
+
+
 def test_degrees_are_refused(tmp_path, capsys):
     motion = two_links.harmonics()
     degrees = tuple(np.degrees(each) for each in motion)
