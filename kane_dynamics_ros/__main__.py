@@ -2,7 +2,7 @@
 
 import sys
 
-from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.cli import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

@@ -43,12 +43,12 @@ def number_in(text: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], float]:
-    """A reader of numbers above 0 and from ``least`` on; ``allowed`` says in words what is needed."""
+def positive(option: str, allowed: str, least: float = 0.0, most: float = math.inf) -> Callable[[str], float]:
+    """A reader of numbers above 0, from ``least`` to ``most``; ``allowed`` says in words what is needed."""
 
     def read(text: str) -> float:
         number = number_in(text)
-        if not (number > 0.0 and number >= least):
+        if not (number > 0.0 and least <= number <= most):
             found = "found no positive number; " if not number > 0.0 else ""
             raise unusable(option, text, f"{found}allowed is {allowed}")
         return number
@@ -68,12 +68,13 @@ def number(option: str, needed: str, none: bool = False) -> Callable[[str], floa
     return read
 
 
-def whole(option: str, least: int) -> Callable[[str], int]:
-    """A reader of whole numbers from ``least`` on."""
+def whole(option: str, least: int, most: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers from ``least`` on, to ``most`` where that is given."""
 
     def read(text: str) -> int:
-        if not (text.isdecimal() and int(text) >= least):
-            raise unusable(option, text, f"a whole number from {least} on is needed")
+        if not (text.isdecimal() and least <= float(text) <= (most or math.inf)):
+            span = f"from {least} on" if most is None else f"from {least} to {most}"
+            raise unusable(option, text, f"a whole number {span} is needed")
         return int(text)
 
     return read

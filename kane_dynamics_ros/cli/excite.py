@@ -15,7 +15,13 @@ from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes
 from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
-from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
+from kane_dynamics_ros.control.approach import (
+    LONGEST,
+    MOST_POINTS,
+    POINT_SPACING,
+    approach_time,
+    request_after,
+)
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.description import Chain
@@ -26,6 +32,7 @@ from kane_dynamics_ros.identification.link_boxes import box_corners, link_boxes
 from kane_dynamics_ros.pages import svg
 
 NOT_GOOD = 1  # exit code
+CYCLE = 4  # points for each cycle of the highest harmonic, at least
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("urdf", metavar="URDF", help="a URDF or xacro file")
     cli.add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
     cli.add_output_argument(parser, "FILE", "trajectory.yaml", "NAME.yaml or NAME.json")
+    period = cli.positive("--period", f"seconds, from 1 to {LONGEST:g}", 1.0, LONGEST)
+    text = "length of the motion [s]; default: %(default)g"
+    add("--period", type=period, default=20.0, metavar="X", help=text)
     for option, unit, default, text in (
-        ("--period", "s", 20.0, "length of the motion [s]"),
         ("--part", "a part of the limits", 0.9, "fraction of every limit to use"),
         (
             "--range",
@@ -49,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     number = cli.positive("--acceleration", "rad/s^2 or m/s^2")
     text = "limit of every joint; default: the velocity limit within 0.25 s"
     add("--acceleration", type=number, metavar="X", help=text)
-    add("--harmonics", type=int, default=6, metavar="N", help="per joint; default: %(default)s")
+    text = "per joint, at most 40, and 5 for each second of the period; default: %(default)s"
+    add("--harmonics", type=int, default=6, metavar="N", help=text)
     add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
     text = "height of the floor in the root link [m], or none; default: where that link stands"
     floor = cli.number("--floor", "give a height in m, or none", none=True)
@@ -65,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search, write trajectory and figure, print what it is worth."""
     began = time.perf_counter()
+    period, harmonics, repeat = arguments.period, arguments.harmonics, arguments.repeat
+    cycles = int(min(excitation.SAMPLES, period / POINT_SPACING) / CYCLE)
+    cli.whole("--harmonics", 2, cycles)(str(harmonics))
+    cli.whole("--repeat", 1, int(MOST_POINTS * POINT_SPACING / period))(str(repeat))
     robot = cli.robot_of(arguments)
     chain = cli.chain_of(arguments, robot)
     notes: list[str] = []
@@ -80,9 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         model = nominal_model(chain, arguments.gravity, Path(folder))
         limits = excitation.limits_of(model, arguments.range, arguments.acceleration, arguments.part)
         arm = Arm(model, chain, limits, floor_points(arguments, chain, np.array(model.parameters.gravity)))
-        harmonics = max(2, arguments.harmonics)
-        found = excite(arm, arguments.period, harmonics, seed=arguments.seed, progress=progress.doing)
-        request = trajectory(arm, found, max(1, arguments.repeat))
+        found = excite(arm, period, harmonics, seed=arguments.seed, progress=progress.doing)
+        request = trajectory(arm, found, repeat)
         figure = arguments.output.with_suffix(".svg")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write_file(figure, excitation_figure(arm, found))

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros import __version__
+from kane_dynamics_ros.cli import INTERRUPTED
 from kane_dynamics_ros.errors import KaneDynamicsError, missing_package, path_error
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
 
@@ -140,6 +140,8 @@ def _told(error: Exception, command: str) -> KaneDynamicsError | str | None:
     """What a user can correct; None where it is a fault of ours."""
     if isinstance(error, KaneDynamicsError):
         return error
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for what was asked for: {error or 'ask for less'}"
     if isinstance(error, ImportError):
         return missing_package(error, COMMANDS[command].extra if command in COMMANDS else "")
     if isinstance(error, OSError) and error.filename is not None:

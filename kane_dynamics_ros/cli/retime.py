@@ -16,6 +16,7 @@ from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.cli.trajectory import derived_model
+from kane_dynamics_ros.control.approach import MOST_POINTS
 from kane_dynamics_ros.control.joint_path import curves_of
 from kane_dynamics_ros.control.retiming import (
     AT_LIMIT,
@@ -83,7 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "corners; default: %(default)s. Where all points carry velocities, the path is the curve that the "
         "controller plays",
     )
-    add("--points", type=cli.whole("--points", 20), default=1000, help="at most, about; default: %(default)s")
+    points = cli.whole("--points", 20, MOST_POINTS)
+    add("--points", type=points, default=1000, help="at most, about; default: %(default)s")
     cli.add_output_argument(parser, "FILE", "retimed.yaml", "NAME.yaml or NAME.json")
     add("--plot", type=Path, metavar="FILE", help="a figure; default: the output's name with .png")
 

@@ -15,7 +15,7 @@ from kane_dynamics_ros.cli.inspect import warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
+from kane_dynamics_ros.control.approach import LONGEST, POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.smooth_motion import PART, SampledMotion, fastest_motion, smooth_motion, speeds
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.description import Chain
@@ -28,6 +28,7 @@ from kane_dynamics_ros.runtime import DynamicsModel, Vector, load_model
 from kane_dynamics_ros.text import aligned, counted
 
 LEAST_DURATION = 4 * POINT_SPACING
+DURATIONS = f"seconds, from {LEAST_DURATION:g} to {LONGEST:g}: a point each {POINT_SPACING:g} s"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--joints", nargs="+", metavar="JOINT", help="joints that move; default: all")
     parser.add_argument(
         "--duration",
-        type=cli.positive("--duration", f"seconds, at least {LEAST_DURATION:g}", LEAST_DURATION),
+        type=cli.positive("--duration", DURATIONS, LEAST_DURATION, LONGEST),
         default=8.0,
         metavar="S",
         help="of the motion [s]; default: %(default)s",

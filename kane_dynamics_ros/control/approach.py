@@ -11,6 +11,8 @@ from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, Trajec
 from kane_dynamics_ros.runtime import JointInfo, initial_positions
 
 POINT_SPACING = 0.05  # [s] between the points of a trajectory that is made here; quintics join them
+LONGEST = 1000.0  # [s] of such a motion: as many points as the node annotates by default
+MOST_POINTS = 100_000  # that are written, of repetitions too: with more, the node takes seconds to begin
 LEAST_APPROACH = 2.0  # [s]
 PEAK_OVER_MEAN = 1.875  # speed of a quintic from rest to rest
 SHARE_OF_SPEED = 0.8  # of the speeds that the approach may use

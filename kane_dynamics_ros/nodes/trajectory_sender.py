@@ -17,9 +17,11 @@ from pathlib import Path
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_namespace import validate_namespace
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
@@ -116,9 +118,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--namespace", default="")
     parser.add_argument("--timeout", type=float, default=20.0)
     chosen = parser.parse_args(arguments)
+    namespace = f"/{chosen.namespace.strip('/')}"
+    try:
+        validate_namespace(namespace)
+    except InvalidNamespaceException as error:
+        print(f"error: --namespace: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
     stop = StopRequest()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node = Node("trajectory_sender", namespace=chosen.namespace, start_parameter_services=False)
+    node = Node("trajectory_sender", namespace=namespace, start_parameter_services=False)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
 

@@ -7,10 +7,12 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli import main as cli
+from kane_dynamics_ros.cli.arguments import ArgumentError
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 
@@ -45,6 +47,49 @@ def test_interrupt_ends_quietly_with_exit_code_130(command, capsys):
     command.run = interrupt
     assert cli.main(["try"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupt_while_the_command_is_imported_ends_quietly_too(tmp_path):
+    """Whatever ``cli/main.py`` imports: here a stand-in that interrupts."""
+    (tmp_path / "argparse.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)")
+    package = Path(cli.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "kane_dynamics_ros", "--version"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_too_little_memory_is_told_with_exit_code_2(command, capsys):
+    command.run = lambda arguments: np.zeros(1 << 50)
+    assert cli.main(["try"]) == 2
+    assert "memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("trajectory", "--duration", "1e6"), "duration"),
+        (("excite", "--period", "1e7"), "period"),
+        (("excite", "--harmonics", "100000"), "harmonics"),
+        (("excite", "--harmonics", "6", "--period", "1"), "harmonics"),
+        (("excite", "--repeat", "1000"), "repeat"),
+        (("retime", "--urdf", "robot.urdf", "--points", "1000000000"), "points"),
+    ],
+)
+def test_what_would_take_all_memory_is_refused_at_once_with_the_bound(words, option):
+    """By the options' readers, or by the command before it looks for the URDF."""
+
+    def run(words):
+        arguments = cli.parse(words)
+        arguments.run(arguments)
+
+    with pytest.raises(ArgumentError) as caught:
+        run([words[0], "robot.urdf", *words[1:]])
+    assert caught.value.code == option
 
 
 def test_path_that_the_system_refuses_is_one_message_and_exit_code_2(command, capsys, tmp_path):

@@ -132,6 +132,13 @@ def test_a_trajectory_that_is_not_followed_ends_with_1_and_the_reason(controller
     assert done.stdout.splitlines()[-1] == f"{state}: joint 'a' is too fast"
 
 
+def test_a_namespace_that_ros_refuses_is_told_with_2(file):
+    done = send(file, "--namespace", "a b")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "'/a b'" in done.stderr
+
+
 def test_a_subscriber_that_does_not_tell_is_sent_to_and_named_as_one(controller, file):
     received = controller(None)
     done = send(file)
