@@ -8,6 +8,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -39,7 +40,7 @@ from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS, LA
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
 from kane_dynamics_ros.runtime import DynamicsModel
-from kane_dynamics_ros.runtime.node_parameters import Declaration
+from kane_dynamics_ros.runtime.node_parameters import Declaration, wrong_parameter
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
@@ -57,7 +58,8 @@ class FeedforwardNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("feedforward_node")
-        declare(self, TABLE, but=("constraints.",))
+        settable = [replace(each, read_only=False) for each in TABLE]  # until the node is configured
+        declare(self, settable, but=("constraints.",))
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
         self._last_model: tuple[str, DynamicsModel] | None = None  # by its parameter; checks values later
@@ -210,12 +212,14 @@ class FeedforwardNode(LifecycleNode):
 
     def _on_obstacle(self, obstacle: str | None) -> None:
         """ros2_control's controller or hardware stopped or came back."""
+        led = self.get_parameter("mode").value == "gravity_compensation"
+        does = "compensating gravity" if led else "holding the measured position"
         if obstacle is None:
-            self.get_logger().info("commands reach the arm: holding the measured position")
+            self.get_logger().info(f"commands reach the arm: {does}")
         elif self._follower is not None and not self._follower.has_been_clear:
-            self.get_logger().info(f"commands have no effect yet: {obstacle}; holding the measured position")
+            self.get_logger().info(f"commands have no effect yet: {obstacle}; {does}")
         else:
-            self.get_logger().error(f"commands have no effect: {obstacle}; holding the measured position")
+            self.get_logger().error(f"commands have no effect: {obstacle}; {does}")
         if self._controller is not None:
             self._controller.loop.suspend(obstacle)
             self._publish_outcomes()
@@ -305,12 +309,22 @@ class FeedforwardNode(LifecycleNode):
         try:
             values = read(self, self._table, {each.name: each.value for each in changes})
             if self._controller is not None:
+                self._refuse_fixed(changes)
                 self._controller.prepare(values)
             elif self._last_model is not None and values["model"] == self._last_model[0]:
                 build_settings(values, self._last_model[1])
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+    def _refuse_fixed(self, changes: "list[Parameter[Any]]") -> None:
+        """Raise ``RosParameterError`` for another value of a parameter that configuring has used."""
+        fixed = [each.name for each in TABLE if each.read_only]
+        for each in changes:
+            if each.name in fixed and each.value != self.get_parameter(each.name).value:
+                name = self.get_fully_qualified_name()
+                allowed = f"a change while the node is not configured: ros2 lifecycle set {name} cleanup"
+                raise wrong_parameter(each.name, each.value, allowed)
 
     def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
         if self._controller is not None:

@@ -49,8 +49,6 @@ class JointStateReader:
     def __init__(self, model: DynamicsModel, values: Values) -> None:
         """``values`` are the checked parameters of the node."""
         self.refusals: Counter[str] = Counter()
-        self.last_refusal = ""
-        self.other_joints: list[str] = []  # the names in the last message, where none is ours
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
@@ -70,6 +68,8 @@ class JointStateReader:
     def forget(self) -> None:
         """Start anew, as after a jump of the clock."""
         n = len(self._joint_names)
+        self.last_refusal = ""
+        self.other_joints: list[str] = []  # the names in the last message, where none is ours
         self.forget_stamps()
         self.q, self.qd = np.zeros(n), np.zeros(n)
         self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted

@@ -25,6 +25,7 @@ from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Conditi
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.feedforward.trajectories import TrajectoryStatus
+from kane_dynamics_ros.nodes.feedforward_node import FeedforwardNode
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.runtime import load_model
 
@@ -125,6 +126,22 @@ def test_the_end_of_a_reaction_says_that_a_position_is_held_where_one_is(mode, h
     fault, end = lines
     assert fault.startswith("stale_state")
     assert ("holding the measured position" in end) == holds
+
+
+@pytest.mark.parametrize(("mode", "holds"), [("computed_torque", True), ("gravity_compensation", False)])
+@pytest.mark.parametrize(
+    ("obstacle", "before"), [(None, True), ("hardware is inactive", True), ("no", False)]
+)
+def test_an_obstacle_to_commands_says_that_a_position_is_held_where_one_is(obstacle, before, mode, holds):
+    lines = []
+    node = SimpleNamespace(
+        get_logger=lambda: SimpleNamespace(info=lines.append, error=lines.append),
+        get_parameter=lambda name: SimpleNamespace(value={"mode": mode}[name]),
+        _follower=SimpleNamespace(has_been_clear=before),
+        _controller=None,
+    )
+    FeedforwardNode._on_obstacle(node, obstacle)
+    assert ["holding the measured position" in line for line in lines] == [holds]
 
 
 def test_a_trajectory_before_the_first_state_is_refused_with_what_came_instead():

@@ -12,7 +12,7 @@ from feedforward_lab import MODEL, TOLD, Q, trajectory
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rcl_interfaces.srv import DescribeParameters, SetParameters, SetParametersAtomically
 from sensor_msgs.msg import JointState
 
 from kane_dynamics_ros.nodes.messages import values_of
@@ -155,6 +155,26 @@ def test_a_wrong_parameter_is_named_and_nothing_is_commanded(start):  # field re
     lab.wait_for(lambda: "cannot configure" in node.log)
     assert "parameter 'payload.com': found [0.5]; allowed is a list of 3 numbers" in node.log
     assert node.end() == 0
+
+
+def test_a_wrong_model_is_corrected_while_the_node_is_not_configured(start):
+    node, lab = start("-p", "model:=robot.urdf")
+    lab.wait_for(lambda: "cannot configure" in node.log)
+
+    def set_model(value):
+        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        request = SetParameters.Request(parameters=[Parameter(name="model", value=text)])
+        return lab.call(SetParameters, "feedforward_node/set_parameters", request).results[0]
+
+    assert set_model("manipulator_5dof").successful
+    for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        assert lab.call(ChangeState, "feedforward_node/change_state", request).success
+    lab.wait_until_commanding()
+    refused = set_model("robot.urdf")
+    assert not refused.successful
+    assert "feedforward_node cleanup" in refused.reason
+    assert set_model("manipulator_5dof").successful  # as it is
 
 
 def test_ros_arguments_that_cannot_be_read_end_the_process_with_code_2(start, tmp_path):

@@ -78,6 +78,15 @@ def test_a_stamp_of_simulated_time_on_the_systems_clock_is_told(reader):
     assert "use_sim_time" not in reader.no_state_reason()
 
 
+def test_a_reader_that_starts_anew_gives_no_reasons_of_before(reader):
+    fresh = reader.no_state_reason()
+    assert not reader.take(state(position=(1.0, 2.0)), NOW, 1.0)
+    assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.0)
+    assert reader.no_state_reason() != fresh
+    reader.forget()
+    assert reader.no_state_reason() == fresh
+
+
 def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):
     assert reader.take(state(), NOW, 1.0)
     assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.01)

@@ -82,7 +82,7 @@ class Condition:
             self._logger.error(
                 f"tracking_error: {loop.lost}; reaction is {reaction}", throttle_duration_sec=1.0
             )
-        if counts["refused"] > self._told["refused"]:
+        if counts["refused"] > self._told["refused"] and reader.last_refusal:
             refused = f"{reader.last_refusal} ({counts['refused']} messages refused so far)"
             self._logger.warning(f"joint_states: {refused}", throttle_duration_sec=1.0)
         self._told = counts
