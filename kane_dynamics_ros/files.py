@@ -15,6 +15,8 @@ from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what another place, or room, may mend
+
 
 class OutputFileError(KaneDynamicsError):
     """A file could not be written, and nothing of it is left; ``path``."""
@@ -26,7 +28,10 @@ class ForeignFileError(KaneDynamicsError):
 
 def not_written(path: Path, error: OSError) -> OutputFileError:
     """What the system says of a file that it does not take."""
-    message = f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
+    advice = (
+        "make room, or give another path" if error.errno in FULL else "give another path, or fix this one"
+    )
+    message = f"{path}: cannot be written: {error.strerror or error}; {advice}"
     return OutputFileError(message, path=path)
 
 

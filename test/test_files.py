@@ -31,6 +31,13 @@ def test_what_was_there_stays_when_the_disk_is_full(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_in_the_place_of_the_file_is_no_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(OutputFileError) as caught:
+        write_file(tmp_path / "file", "new")
+    assert "room" not in str(caught.value)
+
+
 def test_a_file_keeps_its_mode_and_a_link_stays_one(tmp_path: Path) -> None:
     path, link = tmp_path / "file", tmp_path / "link"
     path.write_text("old")

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "effort, or a thousandth of its limit where that is less",
     )
     add("--max-points", type=int, default=20000, help="most points to write; default: %(default)s")
-    add("--friction", action="store_true", help="with the URDF's damping and friction")
+    cli.add_friction_argument(parser)
     cli.add_parameters_argument(parser)
     unlimited = "do not refuse positions, velocities and efforts beyond the URDF's limits"
     add("--no-limits", action="store_true", help=unlimited)
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         progress.doing("loading the module")
         model = load_model(cli.named_model(arguments))
-        if arguments.friction:
+        if arguments.urdf_friction:
             model = model.with_urdf_friction()
         model, beyond = with_parameter_file(model, arguments.parameters)
         none = np.zeros(len(model.joint_names))

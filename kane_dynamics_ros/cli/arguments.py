@@ -284,6 +284,13 @@ def named_model(arguments: argparse.Namespace) -> str:
     return str(arguments.module or arguments.model)
 
 
+def add_friction_argument(parser: argparse.ArgumentParser) -> None:
+    """``--urdf-friction``, or ``--friction``, as scripts may call it still."""
+    add, text = parser.add_argument, "switch on the damping and friction of the URDF"
+    add("--urdf-friction", action="store_true", help=text)
+    add("--friction", dest="urdf_friction", action="store_true", help=argparse.SUPPRESS)
+
+
 def add_parameters_argument(parser: argparse.ArgumentParser) -> None:
     """``--parameters``, which ``with_parameter_file`` reads."""
     text = (
@@ -314,7 +321,7 @@ def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
     add_bags(parser)
     add = parser.add_argument
     add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
-    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
+    add_friction_argument(parser)
     add(
         "--rename",
         action="append",

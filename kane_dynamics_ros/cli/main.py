@@ -2,7 +2,6 @@
 
 import argparse
 import difflib
-import errno
 import importlib
 import io
 import os
@@ -15,10 +14,10 @@ from typing import NamedTuple
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli import INTERRUPTED
 from kane_dynamics_ros.errors import KaneDynamicsError, missing_package, path_error
+from kane_dynamics_ros.files import FULL
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
 
@@ -146,7 +145,7 @@ def _told(error: Exception, command: str) -> KaneDynamicsError | str | None:
         return missing_package(error, COMMANDS[command].extra if command in COMMANDS else "")
     if isinstance(error, OSError) and error.filename is not None:
         return path_error(error)
-    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+    if isinstance(error, OSError) and error.errno in FULL:
         _silence_output()
         return f"the output cannot be written: {error.strerror}; make room for it"
     return None

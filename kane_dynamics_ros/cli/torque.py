@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gravity", metavar="X,Y,Z", help=free_fall)
     mass = "at a tip's origin [kg], the first tip where none is named; once for each; default: 0"
     add("--payload-mass", metavar="[TIP=]MASS", action="append", default=[], help=mass)
-    add("--friction", action="store_true", help="with the URDF's damping and friction")
+    cli.add_friction_argument(parser)
     cli.add_parameters_argument(parser)
     add("--json", action="store_true", help="print JSON")
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=cli.numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
     model = model.with_parameters(payload=dict(_payload(text, model.tip) for text in arguments.payload_mass))
-    if arguments.friction and arguments.parameters is None:
+    if arguments.urdf_friction and arguments.parameters is None:
         model = model.with_urdf_friction()
     q, qd, qdd = (cli.numbers_of(f"--{x}", getattr(arguments, x), joints) for x in ("q", "qd", "qdd"))
     terms = model.terms(q, qd, qdd)

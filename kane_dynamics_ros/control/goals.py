@@ -159,6 +159,7 @@ class Goal:
     slowed: float = 1.0
 
 
+FAR_AHEAD = 3600.0  # [s] until a start: rather a wrong clock, or one that is not simulated
 HOLDS = "a request to stop: the position is held"
 REACHED = "the last point is reached and held"
 ENDED = "the motion has ended; no goal tolerance is set, so whether the arm followed was not checked"
@@ -171,13 +172,17 @@ class Goals:
         self.open: list[Goal] = []
         self._outcomes: list[TrajectoryOutcome] = []
 
-    def accept(self, goal: Goal) -> None:
-        """Take a goal; those that would end after its start are dropped."""
+    def accept(self, goal: Goal, now_ns: int) -> None:
+        """Take a goal at ``now_ns`` [ns]; those that would end after its start are dropped."""
         why = f"replaced by trajectory {goal.ticket.number}"
         self.drop(why, "replaced", goal.start_ns)
         self.open.append(goal)
         duration = (goal.end_ns - goal.start_ns) * 1e-9
-        why = f"takes {duration:.3f} s"
+        why, wait = f"takes {duration:.3f} s", (goal.start_ns - now_ns) * 1e-9
+        if wait > 0.0:
+            why += f", starts in {wait:.3f} s"
+        if wait > FAR_AHEAD:
+            why += " (is the sender's clock that of the node? a stamp of 0 means now)"
         if goal.slowed > 1.0:
             why += f", {goal.slowed:.3f} times as long as asked for: the limits on velocities and efforts"
         self._report(goal.ticket, "accepted", HOLDS if goal.stops else why)

@@ -188,7 +188,7 @@ class ControlLoop:
         if prepared is None:
             self.state = states.Holding(hold_from(state.plan, now_ns), state.begin)
             self.goals.drop(f"stopped by trajectory {ticket.number}, which has no points", "stopped")
-            self.goals.accept(Goal(ticket, now_ns, now_ns, stops=True))
+            self.goals.accept(Goal(ticket, now_ns, now_ns, stops=True), now_ns)
             return
         if isinstance(state, states.Moving) and state.waiting is not None:
             state = self.state = self._started(state, state.waiting, now_ns)  # this one may begin much later
@@ -202,7 +202,7 @@ class ControlLoop:
         else:
             self.state = states.Moving(state.plan, state.begin, prepared, getattr(state, "stamped", False))
         self.goals.accept(
-            Goal(ticket, start_ns, found.plan.end_ns, candidate.tolerances, slowed=candidate.slowed)
+            Goal(ticket, start_ns, found.plan.end_ns, candidate.tolerances, slowed=candidate.slowed), now_ns
         )
 
     def _tracking(self) -> states.Tracking:

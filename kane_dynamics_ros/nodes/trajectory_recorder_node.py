@@ -154,7 +154,8 @@ class Recorder:
             if time.monotonic() - told > TELL_PERIOD:
                 told = time.monotonic()
                 so_far, whole = (ns / SECOND_NS for ns in (run.states.newest_ns - start_ns, duration_ns))
-                log.info(f"recorded {max(so_far, 0.0):.1f} s of the motion's {whole:.1f} s")
+                so_far = min(max(so_far, 0.0), whole)  # what comes after the motion is recorded, too
+                log.info(f"recorded {so_far:.1f} s of the motion's {whole:.1f} s")
             return run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
 
         self._spin_until(over)

@@ -7,6 +7,7 @@ are accepted where numbers are meant, a single number where a list of them is.
 
 import math
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,8 @@ class RosParameterError(KaneDynamicsError):
 
 
 def wrong_parameter(name: str, found: object, allowed: str) -> RosParameterError:
-    """The error of a parameter's value."""
+    """The error of a parameter's value; rclpy gives lists as arrays."""
+    found = found.tolist() if isinstance(found, array) else found
     return RosParameterError(f"parameter {name!r}: found {found!r}; allowed is {allowed}", name=name)
 
 
@@ -69,8 +71,10 @@ class Declaration:
         if self.choices:
             return "one of " + ", ".join(self.choices)
         text = _WORDS[self.kind]
-        if math.isfinite(self.minimum) or math.isfinite(self.maximum):
+        if math.isfinite(self.maximum):
             text += f" from {self.minimum:g} to {self.maximum:g}"
+        elif self.kind in ("number", "numbers"):
+            text += ", finite" + f" and from {self.minimum:g} on" * math.isfinite(self.minimum)
         return text + (f" [{self.unit}]" if self.unit else "")
 
 

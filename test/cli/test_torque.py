@@ -25,8 +25,9 @@ def test_lists_may_begin_with_a_negative_number(capsys):
     np.testing.assert_array_equal(found["torque"], expected)
 
 
-def test_payload_and_friction_are_those_of_the_model(capsys):
-    found = printed(capsys, "--qd", "1,1,1,1,1", "--payload-mass", "2", "--friction")
+@pytest.mark.parametrize("option", ["--urdf-friction", "--friction"])
+def test_payload_and_friction_are_those_of_the_model(option, capsys):
+    found = printed(capsys, "--qd", "1,1,1,1,1", "--payload-mass", "2", option)
     model = load_model("manipulator_5dof").with_parameters(payload=Payload(mass=2.0)).with_urdf_friction()
     np.testing.assert_array_equal(
         found["torque"], model.inverse_dynamics(np.zeros(5), np.ones(5), np.zeros(5))

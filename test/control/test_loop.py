@@ -345,6 +345,20 @@ def told(arm):
     return [(each.ticket.number, each.state, each.reason) for each in arm.loop.goals.pop_outcomes()]
 
 
+@pytest.mark.parametrize(
+    ("ahead", "says", "asks"), [(0, False, False), (90, True, False), (10**8, True, True)]
+)
+def test_a_trajectory_that_starts_later_is_accepted_with_the_time_until_then(ahead, says, asks):
+    """From a stamp years ahead rather a wrong clock is to be guessed than a plan."""
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(replace(goal(Q + 0.1, time=0.2), stamp_ns=arm.now_ns + ahead * SECOND), arm.now_ns)
+    ((_, state, reason),) = told(arm)
+    assert state == "accepted"
+    assert (f"starts in {ahead:.3f} s" in reason) == says
+    assert ("clock" in reason) == asks
+
+
 def test_a_trajectory_is_reported_accepted_and_finished():
     arm = Arm()
     arm.step()

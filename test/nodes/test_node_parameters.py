@@ -1,6 +1,7 @@
 """Parameters: what is accepted, what is refused with which words, and where they are explained."""
 
 import math
+from array import array
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,7 +73,7 @@ def test_integers_single_numbers_and_empty_lists_are_understood(
         (NUMBER, "3", "a number from 0 to 10 [Hz]"),
         (NUMBER, math.nan, "a number from 0 to 10 [Hz]"),
         (NUMBER, True, "a number from 0 to 10 [Hz]"),
-        (NUMBERS, [1.0, -1.0], "a list of numbers, or one number for all from 0 to inf"),
+        (NUMBERS, [1.0, -1.0], "a list of numbers, or one number for all, finite and from 0 on"),
         (CHOICE, "c", "one of a, b"),
         (SWITCH, 1, "true or false"),
     ],
@@ -81,6 +82,13 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_allowed(declaratio
     with pytest.raises(RosParameterError) as caught:
         checked_value(declaration, value)
     assert str(caught.value) == f"parameter {declaration.name!r}: found {value!r}; allowed is {allowed}"
+
+
+def test_a_list_with_an_infinity_is_shown_as_a_list_and_refused_for_that():
+    with pytest.raises(RosParameterError) as caught:
+        checked_value(NUMBERS, array("d", [0.0, math.inf]))
+    assert "found [0.0, inf]; " in str(caught.value)
+    assert "finite" in str(caught.value)
 
 
 def test_off_is_a_choice_though_yaml_reads_it_as_false():
