@@ -82,10 +82,10 @@ How it is measured:
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.
 - *A model is compiled in libraries*, each when it is called first (`kane_dynamics_ros/runtime/units.py`).
-  Of a chain of 30 joints all 23 took 31.2 s of processor time on a busy machine: the first torque's 3.2 s,
-  those of the slopes of efforts, the regressor and `coriolis` 15 s. NAME.c as a whole took 29.9 s in the
-  same minutes, and 33.4 s before parts had fewer passes; the libraries took 1.31 times as long as that file
-  before they called each other's functions. What is left is 340,000 straight-line statements: 60 % of the
+  Of a chain of 30 joints all took 27.7 s of processor time on a busy machine: the first torque's 3.2 s, the
+  slopes of efforts and the regressor most of the rest. They took 31.3 s in the same minutes before
+  `coriolis` of more than 12 joints was taken from those slopes, and 1.3 times as long as NAME.c as a whole
+  before they called each other's functions. What is left is 290,000 straight-line statements: 60 % of the
   parts' time is spent even at `-O0`. Leaving out the passes for dead stores, dominators, constants,
   forwarded addresses and hoisting keeps every bit and every call's time; without the second scheduling
   calls take 3 % longer, without vectors 5 to 9 %. Parts from 4,000 statements on make the regressor of a

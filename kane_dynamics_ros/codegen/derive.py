@@ -61,6 +61,8 @@ class Derived:
     def _of_parts(self, name: str, found: Mapping[str, OperationCount]) -> OperationCount:
         """What ``print_c`` makes of other functions with parameters: M^-1, then its products."""
         n = self.equations.n
+        if name == "coriolis":
+            return found["inverse_dynamics_derivatives_with"] + OperationCount(0, n * n, 0, 0)
         products = [
             (n - j) * (n - j - 1) // 2 + (j + 1) * j for j in range(n)
         ]  # by row: eliminated, inverted

@@ -64,6 +64,7 @@ NEEDS = {  # what those call that are computed from other functions
         "bias_with",
         "inverse_dynamics_derivatives_with",
     ),
+    "coriolis": ("inverse_dynamics_derivatives_with",),
 }
 
 # One generated function, and the symbols of the state that functions take.
@@ -436,11 +437,13 @@ def _dynamics(inverse: ArrangedChain, forward: ArrangedChain) -> list[_Dynamics]
     ]
 
 
-def coriolis_function(forward: ArrangedChain) -> Function:
-    """C(q, qd): half of d V / d qd."""
+def coriolis_function(forward: ArrangedChain, *, written: bool = True) -> Function:
+    """C(q, qd): half of d V / d qd, written out or taken from the slopes of efforts."""
+    summary, arguments, shape = "C(q, qd) of Christoffel symbols", ("q", "qd"), (forward.n, forward.n)
+    if not written:
+        return Function("coriolis", summary, arguments, shape, (), composed="functions")
     C = [[entry * 0.5 for entry in row] for row in forward.bias_by_qd]
-    shape = (forward.n, forward.n)
-    return Function("coriolis", "C(q, qd) of Christoffel symbols", ("q", "qd"), shape, flat(forward.graph, C))
+    return Function("coriolis", summary, arguments, shape, flat(forward.graph, C))
 
 
 def friction_function(
@@ -640,7 +643,7 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     functions = (
         *dynamic_functions("", *defaults),
         *dynamic_functions("_with", *parametrized),
-        coriolis_function(parametrized[1]),
+        coriolis_function(parametrized[1], written=n <= SEARCHED),  # the slopes' text is twice as long
         *link_functions(state, given.link_segments, given.gravity),
         *poses,
         *external_functions(state, regrouped, reframed, chain),

@@ -194,7 +194,8 @@ class _Printer:
         if self.listing is None:
             own = "defaults" if function.composed == "defaults" else function.name
             given = ", ".join(["kd_defaults", *function.inputs, "out"])
-            texts = [self.filled(own, n=self.equations.n, zero=self.precision.number(0.0), given=given)]
+            numbers = {name: self.precision.number(value) for name, value in (("zero", 0.0), ("half", 0.5))}
+            texts = [self.filled(own, n=self.equations.n, given=given, **numbers)]
         else:
             given = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
             one = self.filled("one_state", given=given)

@@ -123,6 +123,13 @@ class PythonKernel:
         result: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64, copy=False)
         return _finite(result) if out is None else copied_into(out, _finite(result), [q])
 
+    def _coriolis(self, q: Any, qd: Any, out: Array | None = None) -> Array:
+        """Half of d V / d qd, which the slopes of efforts have."""
+        q, qd = checked_arrays(self._n, q=q, qd=qd)
+        slopes = self.inverse_dynamics_derivatives(q, qd, np.zeros_like(qd))
+        result: Array = 0.5 * slopes[..., 1, :, :]
+        return result if out is None else copied_into(out, result, [q, qd])
+
     def _forward_dynamics_derivatives(self, q: Any, qd: Any, tau: Any, out: Array | None = None) -> Array:
         """d qdd / d q, d qdd / d qd and M^-1: tau(q, qd, qdd) stays, hence d qdd = -M^-1 d tau."""
         q, qd, tau = checked_arrays(self._n, q=q, qd=qd, tau=tau)

@@ -12,12 +12,15 @@ from compilers import C_COMPILER
 from random_chains import random_chain
 
 from kane_dynamics_ros.codegen.derive import Derived, derive
+from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.parts import LARGE, LONGEST, cut_in_parts
 from kane_dynamics_ros.codegen.passes import Listing
 from kane_dynamics_ros.codegen.print_c import c_source
+from kane_dynamics_ros.errors import NonFiniteError, ShapeError
+from kane_dynamics_ros.runtime import load_model
 
-CUT = ("inverse_dynamics_derivatives_with", "coriolis")  # both beyond LARGE
+CUT = ("inverse_dynamics_derivatives_with", "regressor")  # both beyond LARGE
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,28 @@ def test_compiled_parts_agree_with_the_uncut_functions_in_python(long_arm: Deriv
         getattr(compiled, f"arm_{function.name}")(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
         expected = np.array(listing.evaluated(given))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("backend", ["python", *(["c"] if C_COMPILER else [])])
+def test_christoffel_symbols_of_a_long_arm_are_half_the_slope_of_its_bias(
+    long_arm: Derived, backend: str, tmp_path: Path
+) -> None:
+    """V is quadratic in qd, so a central difference of any step is its slope; friction has no part in C."""
+    assert "coriolis" not in long_arm.listings
+    module, *_ = write_module(long_arm, "arm", tmp_path)
+    model = load_model(module, backend=backend)  # type: ignore[arg-type]
+    q, qd = np.random.default_rng(3).uniform(-2.0, 2.0, (2, 3, 13))
+    columns = [0.25 * (model.bias(q, qd + step) - model.bias(q, qd - step)) for step in np.eye(13)]
+    expected = np.stack(columns, axis=-1)
+    found = model.with_parameters(viscous=[1.0] * 13).coriolis(q, qd)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    out = np.empty((13, 13))
+    assert model.coriolis(q[0], qd[0], out) is out
+    np.testing.assert_array_equal(out, model.coriolis(q[0], qd[0]))
+    with pytest.raises(ShapeError):
+        model.coriolis(q[0], qd[0, :-1])
+    with pytest.raises(NonFiniteError):
+        model.coriolis(q[0] * np.nan, qd[0])
 
 
 @pytest.mark.parametrize("n", [14, 20])

@@ -141,3 +141,15 @@ $head
     kd_solve_slopes(out);
     return 0;
 }
+
+//# coriolis
+$head
+{
+    enum { n = $n, square = n * n };
+    $real slopes[2 * square], qdd[n];
+    for (int i = 0; i < n; i++)
+        qdd[i] = $zero;
+    ${prefix}_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, slopes);
+    for (int i = 0; i < square; i++)
+        out[i] = $half * slopes[square + i];
+}
