@@ -319,11 +319,11 @@ class FeedforwardNode(LifecycleNode):
 
     def _refuse_fixed(self, changes: "list[Parameter[Any]]") -> None:
         """Raise ``RosParameterError`` for another value of a parameter that configuring has used."""
-        fixed = [each.name for each in TABLE if each.read_only]
+        fixed = {each.name: self.get_parameter(each.name).value for each in TABLE if each.read_only}
         for each in changes:
-            if each.name in fixed and each.value != self.get_parameter(each.name).value:
-                name = self.get_fully_qualified_name()
-                allowed = f"a change while the node is not configured: ros2 lifecycle set {name} cleanup"
+            if each.name in fixed and each.value != fixed[each.name]:
+                way = f"ros2 lifecycle set {self.get_fully_qualified_name()} deactivate, then cleanup"
+                allowed = f"{fixed[each.name]!r} until the node is not configured: {way}"
                 raise wrong_parameter(each.name, each.value, allowed)
 
     def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
