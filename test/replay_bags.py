@@ -9,6 +9,7 @@ import pinocchio
 from numpy.typing import NDArray
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
+from scipy.interpolate import CubicSpline
 
 Array = NDArray[np.float64]
 
@@ -44,6 +45,19 @@ def motion(seconds: float, rate: float, joints: int) -> tuple[Array, Array, Arra
         (size * frequency * np.cos(angle)).sum(axis=1),
         (-size * frequency**2 * np.sin(angle)).sum(axis=1),
     )
+
+
+def brought_to_rest(q: Array, rate: float, at: float, seconds: float) -> tuple[Array, Array, Array]:
+    """A motion (N, n) that slows down for two seconds and rests from ``at`` [s] on: time runs ever slower.
+
+    q, qd, qdd over ``seconds``, each (M, n).
+    """
+    time = np.arange(round(seconds * rate)) / rate
+    left = np.clip((time - at + 2.0) / 2.0, 0.0, 1.0)
+    pace, braking = (1 - left**2) ** 2, -2 * left * (1 - left**2)
+    spline, phase = CubicSpline(np.arange(len(q)) / rate, q), np.cumsum(pace) / rate
+    speed, gain = spline(phase, 1), spline(phase, 2)
+    return spline(phase), speed * pace[:, None], gain * pace[:, None] ** 2 + speed * braking[:, None]
 
 
 def pinocchio_arm() -> pinocchio.Model:

@@ -161,8 +161,9 @@ def find_changes(residual: Residual, looked: list[Scan], taken: Mask) -> list[Ch
         largest, best = np.zeros((2, len(course)))  # over the windows: squares of contrasts, and which window
         contrasts = np.zeros_like(course)
         for number, scan in enumerate(looked):
-            # a load that comes and stays on a standing arm is no push, nor is the time before it
-            each = contrast(course, residual.rate, scan.window, returning=residual.standing)
+            # a load that comes and stays is no push, nor is the time before it, nor the bridge to it
+            least = np.zeros_like(scan.floor) if residual.standing else scan.least
+            each = contrast(course, residual.rate, scan.window, returning=least)
             clear = (scan.size(scan.ratios(each)) > 1.0) & ~taken
             size = np.where(clear, np.square(each / scan.floor).sum(axis=1), 0.0)
             larger = size > largest
@@ -202,11 +203,11 @@ def _extent(
 
 
 def contrast(
-    values: Array, rate: float, window: Window, sign: float = -1.0, *, returning: bool = False
+    values: Array, rate: float, window: Window, sign: float = -1.0, *, returning: Array | None = None
 ) -> Array:
     """c of values (N, n); with ``sign`` 1 what arbitrary values of that size would amount to at most.
 
-    ``returning``: 0 where the means before and after differ by more than c.
+    ``returning`` (n,): 0 where the means before and after differ by more than c, and by more than that.
     """
     half, begin, end = window.samples(rate)
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
@@ -219,7 +220,9 @@ def contrast(
 
     before, after = mean(-end, -begin - 1), mean(begin + 1, end)
     found = mean(-half, half) + sign * 0.5 * (before + after)
-    return np.where(np.abs(after - before) <= np.abs(found), found, 0.0) if returning else found
+    if returning is None:
+        return found
+    return np.where(np.abs(after - before) <= np.maximum(np.abs(found), returning), found, 0.0)
 
 
 def bridged(values: Array, out: Mask) -> Array:

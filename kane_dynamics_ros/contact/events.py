@@ -113,8 +113,10 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
     for start, stop in edges.reshape(-1, 2).tolist():
         if ratio[start:stop].max() <= threshold:
             continue
+        stop = _lasting(residual, start, stop, END_SHARE * threshold)
         if spans and residual.time[start] - residual.time[spans[-1][1] - 1] < MERGED:
-            start = spans.pop()[0]
+            start, before = spans.pop()
+            stop = max(before, stop)
         spans.append((start, stop))
     least = max(1, round(IMPULSE / residual.cutoff * residual.rate))
     if residual.standing:
@@ -139,6 +141,20 @@ def _touched(residual: Residual, contacts: Sequence[Contact]) -> Mask:
     for each in contacts:
         mask |= (residual.time > each.start - AROUND) & (residual.time < each.end + AROUND)
     return mask
+
+
+def _lasting(residual: Residual, start: int, stop: int, least: float) -> int:
+    """Where a contact ends whose ratios are above ``least`` from the samples ``start`` to ``stop``.
+
+    They fall with its efforts, but also where a joint comes to rest and its spread is larger. So a contact
+    lasts as long as efforts beyond stiction stay above half of the last, and ``least`` times its spread.
+    """
+    joints = (residual.ratio[max(start, stop - round(MERGED * residual.rate)) : stop] > least).any(axis=0)
+    sign, after = np.sign(residual.external[stop - 1]), slice(stop - 1, None)
+    beyond = sign * residual.external[after] - residual.stiction[after]
+    enough = np.maximum(END_SHARE * beyond[0], least * np.median(residual.spread[start:stop], axis=0))
+    lasts = np.logical_and.accumulate(beyond > enough, axis=0)[:, joints]
+    return stop - 1 + max(1, int(lasts.any(axis=1).sum()))
 
 
 def _level(residual: Residual, start: int, stop: int) -> Change:

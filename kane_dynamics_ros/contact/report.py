@@ -40,7 +40,7 @@ class Bound(NamedTuple):
     least: float
     greatest: float
     origin: str
-    noisy: str  # a warning, or ""
+    warning: str  # or ""
     push: float  # the change that comes and goes, in this joint alone, that is found; inf: none is
 
     @property
@@ -76,8 +76,14 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
             )
         elif residual.at_rest[:, j].any():
             origin += ", and the friction that the model may hold at rest"
-        warning = ""
-        if share[j] > NOISY * usual and share[j] > FLOOR:
+        warning, above = "", np.mean(thresholds[:, j] >= (joint.effort or np.inf))
+        if above:
+            warning = (
+                f"for {100 * above:.2g} % of the time taken as free of contact its threshold is above its "
+                f"{limit}: no contact is found in it then; a lasting contact there, or friction that the "
+                "model lacks, raises it"
+            )
+        elif share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
                 f"without contact, effort of {left[j]:.3g} {joint.effort_unit} RMS is unexplained, "
                 f"{share[j] / usual:.0f} times what is usual for this arm beside its limits: contacts may "
@@ -92,7 +98,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
                 least=float(thresholds[:, j].min()),
                 greatest=float(thresholds[:, j].max()),
                 origin=origin,
-                noisy=warning,
+                warning=warning,
                 push=contacts.pushes[j],
             )
         )
@@ -133,8 +139,8 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
         )
         if np.isfinite(each.push):
             lines.append(f"    a push felt by this joint alone is found from {each.push:.3g} {each.unit}")
-        if each.noisy:
-            lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
+        if each.warning:
+            lines.append(f"  warning: joint {each.joint!r}: {each.warning}")
     lines += [f"  warning: {fault_text(each, model)}" for each in residual.faults]
     lines += [f"  {TOO_SHORT}"] * unlooked(contacts)
     if residual.standing and contacts.found and not felt_coulomb(model).all():

@@ -39,7 +39,7 @@ WARMS = 60.0  # [s] until friction may have changed first; a recording that is n
 STANDS, TRAVEL = 0.05, 0.2  # [rad/s] and [rad], or [m/s] and [m]: less motion than both is none
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
-ROUNDS = 30
+ROUNDS, QUANTILE_ROUNDS = 30, 60
 STIFFER, RELAXED = 100.0, 0.6  # times the stiffness at first, and from one round to the next
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
@@ -300,7 +300,7 @@ def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float) -> 
     return np.stack(columns, axis=1)
 
 
-def quantile_fit(features: Array, values: Array, share: float, rounds: int = 60) -> Array:
+def quantile_fit(features: Array, values: Array, share: float) -> Array:
     """Coefficients (P,), none negative, of a bound that ``share`` of the values (N,) stay below.
 
     The pinball loss is minimised by reweighted non-negative least squares.
@@ -309,7 +309,7 @@ def quantile_fit(features: Array, values: Array, share: float, rounds: int = 60)
     X, y = features[::step], values[::step]
     small = 1e-3 * max(float(np.median(y)), 1e-3 * float(y.max()), np.finfo(float).tiny)
     coefficients = np.full(X.shape[1], float(np.quantile(y, share)) / X.shape[1])
-    for _ in range(rounds):
+    for _ in range(QUANTILE_ROUNDS):
         missing = y - X @ coefficients
         weights = np.sqrt(np.where(missing > 0.0, share, 1.0 - share) / np.maximum(np.abs(missing), small))
         scale = np.linalg.norm(X * weights[:, None], axis=0)

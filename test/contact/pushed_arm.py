@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio
-from replay_bags import Record, effort, motion, pinocchio_arm, record
+from replay_bags import Record, brought_to_rest, effort, motion, pinocchio_arm, record
 
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 LIMITS = np.array([250.0, 300.0, 120.0, 15.0, 15.0])
@@ -37,14 +37,25 @@ def unlike_its_model() -> pinocchio.Model:
 
 
 def pushed(
-    seconds: float, rate: float, pushes: tuple[Push, ...] = (), seed: int = 0, *, still: bool = False
+    seconds: float,
+    rate: float,
+    pushes: tuple[Push, ...] = (),
+    seed: int = 0,
+    *,
+    still: bool = False,
+    rests: float | None = None,
 ) -> Record:
-    """The record of an arm that moves as ``motion`` says, or stands still, whatever pushes it."""
+    """The record of an arm that moves as ``motion`` says, or stands still, whatever pushes it.
+
+    ``rests`` [s]: when the arm that moves has come to rest, for good.
+    """
     random = np.random.default_rng(seed)
     arm = unlike_its_model()
     q, qd, qdd = motion(seconds, rate, 5)
     if still:
         q, qd, qdd = q[0] + 0.0 * q, 0.0 * qd, 0.0 * qdd
+    if rests is not None:
+        q, qd, qdd = brought_to_rest(q, rate, rests, seconds)
     tau = effort(arm, q, qd, qdd)
     tau += RUB * (np.tanh(qd / 0.05) * (1.0 + 0.5 * np.exp(-np.square(qd / 0.15))) + 0.4 * qd)
     tau += 0.3 * RUB + 0.002 * LIMITS * random.standard_normal(tau.shape)

@@ -35,7 +35,7 @@ def test_the_interval_holds_the_true_threshold_as_often_as_it_says(shape: float)
     inside = 0
     for seed in range(100):
         tail = fit_tail(peaks(shape, seed), HOURS)
-        low, high = interval(tail, 1.0, seed)
+        low, high = interval(tail, 1.0)
         inside += low <= exact(shape, 1.0) <= high
     assert inside >= 75
 

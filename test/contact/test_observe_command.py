@@ -89,6 +89,35 @@ def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> No
         assert push.end - 0.3 < contact["end"] < push.end + 0.3
 
 
+def test_a_load_that_stays_on_an_arm_which_stops_is_one_contact_to_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All rest is under load: what may be expected at rest must not be learnt from it."""
+    load = Push(18.0, 40.0, (0.0, 60.0, 25.0, 0.0, 0.0))
+    record = pushed(24.0, 125.0, (load,), rests=21.0)
+    [contact] = contacts_in(write_bag(tmp_path / "bag", record), tmp_path / "report")
+    assert (contact["start"], contact["end"]) == pytest.approx((18.0, 24.0), abs=0.3)
+    thresholds = np.array(json.loads((tmp_path / "report" / "contacts.json").read_text())["thresholds"])
+    assert (thresholds[1:3, 1] < load.force[1:3]).all()
+    assert "warning" not in capsys.readouterr().out
+
+
+def test_a_load_that_passes_for_friction_is_no_push_before_it_and_its_thresholds_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes when the arm has stopped: nothing of the recording shows what is usual at rest."""
+    load = Push(21.3, 40.0, (0.0, 60.0, 25.0, 0.0, 0.0))
+    record = pushed(24.0, 125.0, (load,), rests=21.0)
+    assert contacts_in(write_bag(tmp_path / "bag", record), tmp_path / "report") == []
+    thresholds = np.array(json.loads((tmp_path / "report" / "contacts.json").read_text())["thresholds"])
+    beyond = [name for name, each in zip(NAMES, thresholds[:, 1] > LIMITS, strict=True) if each]
+    assert beyond == ["alpha_2", "alpha_3"]
+    told, page = capsys.readouterr().out, (tmp_path / "report" / "contacts.html").read_text()
+    for text in (told, page):
+        parts = text.split("its threshold is above its effort limit of")[:-1]
+        assert [name in part for name, part in zip(beyond, parts, strict=True)] == [True, True]
+
+
 def test_pushes_that_bend_a_standing_arm_and_leave_stiction_behind_are_found(tmp_path: Path) -> None:
     """What moves then comes of the pushes, which must not pass for motion whose noise they are."""
     sizes = np.array(

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 import pytest
-from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
-from scipy.interpolate import CubicSpline
+from replay_bags import Array, brought_to_rest, effort, motion, pinocchio_arm, record, write_bag
 
 from kane_dynamics_ros.replay.attribution import LinkError, TipBody
 from kane_dynamics_ros.replay.motion import estimate_recording
@@ -192,17 +191,8 @@ def test_a_payload_is_found_though_the_arm_rests_half_of_the_time(tmp_path: Path
     arm = pinocchio_arm()
     tip = arm.frames[arm.getFrameId("tool")].placement
     arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.0, 0.0, 0.1]), np.zeros((3, 3))))
-    # the motion slows down to rest within two seconds, as time that runs ever slower
-    time = np.arange(2 * len(Q)) / RATE
-    left = np.clip((time - len(Q) / RATE + 2.0) / 2.0, 0.0, 1.0)
-    pace, braking = (1 - left**2) ** 2, -2 * left * (1 - left**2)
-    at = CubicSpline(np.arange(len(Q)) / RATE, Q)
-    phase = np.cumsum(pace) / RATE
-    q = at(phase)
-    qd, qdd = (
-        at(phase, 1) * pace[:, None],
-        at(phase, 2) * pace[:, None] ** 2 + at(phase, 1) * braking[:, None],
-    )
+    seconds = len(Q) / RATE
+    q, qd, qdd = brought_to_rest(Q, RATE, seconds, 2 * seconds)
     taken = record(q, qd, effort(arm, q, qd, qdd), RATE, MODEL.joint_names)
     recording = read_recording(write_bag(tmp_path / "bag", taken), MODEL.joint_names)
     found = analyse(estimate_recording(recording), MODEL).verdict
