@@ -6,7 +6,8 @@ The residual r of a joint is regressed on what each term contributes to its effo
 
 c_I, c_C and c_G are by how much the model's terms are too small, b and f viscous and Coulomb friction
 that it lacks, o a constant. What these leave is searched for the other terms of a joint's friction: by the
-load, Stribeck's, by direction, by the root of the speed; they come second, for most resemble the first six.
+load, Stribeck's, by direction, by the root of the speed; they come second, for most resemble the first six,
+and must explain a good part of what is left.
 All at once would share an error out among terms that resemble each other;
 so terms are taken one by one, each time the one that explains most of what is left (forward
 selection, all coefficients fitted anew), and only as long as the gain is worth reporting.
@@ -37,8 +38,10 @@ from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Vector
 
 RIGID = ("inertia", "coriolis", "gravity")
+BASIC = ("viscous", "Coulomb")  # friction that further terms come beside
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain, or else ``SMALLEST_REST``
 SMALLEST_REST = 0.5  # of the power that the terms before it leave
+SMALLEST_SECOND = 0.2  # of the power that the terms before it leave, that a second one must explain anyway
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot distinguish two terms
@@ -71,8 +74,8 @@ class Attribution:
     """One term's part in a residual.
 
     ``coefficient`` as in the module's equation, ``error`` its standard error, ``effort`` the RMS of what
-    it adds, ``share`` the part of the residual's power that it explains, 0 to 1. ``alike``: terms that
-    explain it as well, because in this motion they run almost parallel.
+    it adds, ``share`` the part of the residual's power that it explains, 0 to 1, of a pair half of theirs.
+    ``alike``: terms that explain it as well, because in this motion they run almost parallel.
     """
 
     term: str
@@ -145,15 +148,15 @@ def attribute(
     """
     every = {**contributions, **(second or {})}
     problem = _Problem(residual, every, max(1, round(len(residual) / max(independent, 1.0))))
-    stages = [
-        ([i for i, name in enumerate(problem.names) if (name in contributions) == first], rest)
-        for first, rest in ((True, SMALLEST_REST), (False, 1.0), (True, SMALLEST_REST))
-    ]
+    first = [i for i, name in enumerate(problem.names) if name in contributions]
+    other = [i for i, name in enumerate(problem.names) if name not in contributions]
+    basic = (first, SMALLEST_REST, 0.0)
+    stages = (basic, (other, 1.0, SMALLEST_SECOND), basic)
     refused: set[int] = set()
     while True:
         selected: dict[int, tuple[float, tuple[str, ...]]] = {}
-        for candidates, smallest_rest in stages:
-            _select(selected, problem, candidates, refused, measured_rms, smallest_rest)
+        for candidates, enough, least in stages:
+            _select(selected, problem, candidates, refused, measured_rms, enough, least)
         values, errors = problem.solved(list(selected))
         found = {
             i: Attribution(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), *how)
@@ -187,32 +190,43 @@ def _select(
     candidates: Sequence[int],
     refused: set[int],
     measured_rms: float,
-    smallest_rest: float,
+    enough: float,
+    least_rest: float,
 ) -> None:
     """Add columns one after another, each with the share that it adds and the columns that do as well.
 
-    ``smallest_rest``: the part of what is left that a column must explain, or else ``SMALLEST_SHARE``.
+    ``enough``: the part of what is left that a column must explain, or else ``SMALLEST_SHARE``; at least
+    ``least_rest`` of it in any case. Viscous and Coulomb friction of opposite errors cancel, so that
+    each alone explains little: where neither is found they are tried together, and share what they explain.
     """
     among = [*found, *candidates]
+
+    def stand(columns: Sequence[int], twins: Sequence[int] = ()) -> bool:
+        """Whether columns can be told from all others, are large enough, and hold where not fitted."""
+        values, errors = (each[len(found) :] for each in problem.solved([*found, *columns]))
+        least = np.maximum(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * errors)
+        others = [[i for i in among if i != column and i not in twins] for column in columns]
+        imitated = [problem.imitated(*each) for each in zip(columns, others, strict=True)]
+        large = bool((np.abs(values) > least).all())
+        return large and max(imitated) <= IMITATED and problem.holds(list(found), columns)
+
     out = set(refused)
     while rest := [i for i in candidates if i not in out and i not in found]:
         before = problem.explained(list(found))
         gains = {i: problem.explained([*found, i]) - before for i in rest}
         best = max(gains, key=lambda i: gains[i])
-        if not gains[best] > min(SMALLEST_SHARE, smallest_rest * (1 - before)):
+        if not gains[best] > max(min(SMALLEST_SHARE, enough * (1 - before)), least_rest * (1 - before)):
             break
         twins = [i for i in rest if i != best and abs(problem.products[i, best]) > ALIKE]
-        values, errors = problem.solved([*found, best])
-        least = max(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * errors[-1])
-        if (
-            problem.imitated(best, [i for i in among if i != best and i not in twins]) > IMITATED
-            or not abs(values[-1]) > least
-            or not problem.holds(list(found), best)
-        ):
+        if not stand([best], twins):
             out.add(best)
             continue
         alike = tuple(problem.names[i] for i in twins if gains[i] > AS_GOOD * gains[best])
         found[best] = gains[best], alike
+    pair = [i for i in candidates if problem.names[i] in BASIC and i not in refused and i not in found]
+    gain = problem.explained([*found, *pair]) - problem.explained(list(found))
+    if len(pair) == len(BASIC) and gain > SMALLEST_SHARE and stand(pair):
+        found.update((i, (gain / len(pair), ())) for i in pair)
 
 
 class _Problem:
@@ -257,15 +271,15 @@ class _Problem:
         scores = bartlett(columns * left[:, None], memory(left, self.least_memory))
         return values, np.sqrt(np.maximum(np.diag(inverse @ scores @ inverse), 0.0))
 
-    def holds(self, chosen: Sequence[int], column: int) -> bool:
-        """Whether a column, fitted to the rest beside the chosen ones, improves what is left out."""
+    def holds(self, chosen: Sequence[int], more: Sequence[int]) -> bool:
+        """Whether more columns, fitted to the rest beside the chosen ones, improve what is left out."""
 
         def left(part: Array, fitted: Sequence[int]) -> float:
             x = np.append(np.zeros(len(part) - 1), 1.0)
             x[fitted] = -_fitted(self.products - part, fitted)
             return float(x @ part @ x)
 
-        gains = [left(part, chosen) - left(part, [*chosen, column]) for part in self.parts]
+        gains = [left(part, chosen) - left(part, [*chosen, *more]) for part in self.parts]
         return float(np.mean(gains)) > HOLDS * float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 

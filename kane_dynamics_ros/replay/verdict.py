@@ -37,6 +37,7 @@ TERM_NAMES = {
     "viscous_asymmetry": "half difference of viscous friction between the directions",
     "square_root": "friction by the root of the speed",
 }
+FALL = "fall of friction towards rest"  # where Stribeck's rise is negative
 FRICTION_UNITS = {"viscous_asymmetry": " s/{m}", "square_root": " (s/{m})^1/2"}  # behind the effort's
 UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
 LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
@@ -269,7 +270,8 @@ def _distance(model: DynamicsModel, j: int, travel: Array) -> str:
 
 def _sentence(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
     """What the model has less, or more, than the arm, as in "gravity 8 % too small"."""
-    text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
+    falls = one.term == "stribeck" and one.coefficient < 0
+    text = f"{FALL if falls else TERM_NAMES[one.term]} {_amount(model, joint, one)}"
     if one.alike:
         others = " or ".join(TERM_NAMES[name] for name in one.alike)
         text += f" (or {others}: this motion cannot tell them apart)"
@@ -290,6 +292,8 @@ def _amount(model: DynamicsModel, joint: int, one: attribution.Attribution) -> s
         return f"of {one.coefficient:+.3g} {unit} missing"
     if one.term == "load":
         return f"of {size:.3g} of the rigid bodies' effort missing"
+    if one.term == "stribeck":
+        return f"of {size:.3g} {unit} missing"
     if one.term in FRICTION_TERMS:
         per = FRICTION_UNITS.get(one.term, "").format(m="m" if unit == "N" else "rad")
         return f"of {one.coefficient:+.3g} {unit}{per} missing"

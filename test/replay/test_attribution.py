@@ -23,9 +23,19 @@ def columns() -> dict[str, np.ndarray]:
     }
 
 
-def named(residual: np.ndarray, contributions: dict[str, np.ndarray]) -> dict[str, float]:
+def further() -> dict[str, np.ndarray]:
+    """Effort of Stribeck's rise of that joint."""
+    speed = columns()["viscous"]
+    return {"stribeck": np.exp(-np.square(speed / 0.2)) * np.tanh(speed / 0.01)}
+
+
+def named(
+    residual: np.ndarray,
+    contributions: dict[str, np.ndarray],
+    second: dict[str, np.ndarray] | None = None,
+) -> dict[str, float]:
     noise = 0.05 * np.random.default_rng(1).normal(size=COUNT)
-    found = attribute(residual + noise, contributions, 1.0, COUNT / 4)
+    found = attribute(residual + noise, contributions, 1.0, COUNT / 4, second=second)
     return {one.term: one.coefficient for one in found}
 
 
@@ -46,6 +56,26 @@ def test_an_impossible_size_is_not_named(term, size):
 def test_efforts_of_the_wrong_sign_are_named():
     terms = columns()
     assert named(-2.0 * terms["gravity"], terms) == {"gravity": pytest.approx(-2.0, abs=0.02)}
+
+
+def test_viscous_and_coulomb_friction_whose_errors_cancel_are_named_together():
+    """Each alone explains hardly anything, Stribeck's rise more than either."""
+    terms = columns()
+    wrong = 1.0 * terms["viscous"] - 0.85 * terms["Coulomb"]
+    assert named(wrong, terms, further()) == {
+        "viscous": pytest.approx(1.0, abs=0.02),
+        "Coulomb": pytest.approx(-0.85, abs=0.02),
+    }
+
+
+def test_a_rise_of_friction_is_named_beside_coulomb_but_not_for_a_small_part_of_what_is_unexplained():
+    terms, rise = columns(), further()
+    known = 1.0 * terms["Coulomb"] + 1.5 * rise["stribeck"]
+    assert named(known, terms, rise) == {
+        "Coulomb": pytest.approx(1.0, abs=0.02),
+        "stribeck": pytest.approx(1.5, abs=0.02),
+    }
+    assert set(named(known + 1.5 * np.sin(7.7 * TIME), terms, rise)) == {"Coulomb"}
 
 
 def test_what_happens_once_is_no_cause():
