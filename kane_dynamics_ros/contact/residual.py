@@ -120,11 +120,11 @@ def external_efforts(
     )
     most = np.abs(effort).max(axis=0)
     floor = FLOOR * np.array([joint.effort or each for joint, each in zip(model.joints, most, strict=True)])
-    told, noise, sound = _failing(faults, motion, model, time, q, floor)
-    deaf = ~sound.any(axis=0)
-    calm = np.asarray((sound | deaf).all(axis=1) & ~(noise > 0.0).any(axis=1))
+    shown, noise, sound = _failing(faults, motion, model, time, q, floor)
+    silent = ~sound.any(axis=0)
+    healthy = np.asarray((sound | silent).all(axis=1) & ~(noise > 0.0).any(axis=1))
     # what a standing joint does move comes of what pushes it
-    stands = (np.abs(qd[calm]).max(axis=0) < STANDS) & (np.ptp(q[calm], axis=0) < TRAVEL)
+    stands = (np.abs(qd[healthy]).max(axis=0) < STANDS) & (np.ptp(q[healthy], axis=0) < TRAVEL)
     qd, qdd = (np.where(stands, 0.0, each) for each in (qd, qdd))
     predicted = model.inverse_dynamics(q, qd, qdd)
     if beyond is not None:
@@ -132,21 +132,21 @@ def external_efforts(
         load = terms.inertia + terms.coriolis + terms.gravity
         predicted = predicted + beyond.effort(qd, load, model.parameters.coulomb_velocity)
     missing = effort - predicted
-    free = calm if free is None else np.logical_and(calm, free)
+    free = healthy if free is None else np.logical_and(healthy, free)
     explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
     if correct:
         explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free)
     external = explained - missing  # what the environment adds, the drive need not supply
-    for j in np.flatnonzero(~sound.all(axis=0) & ~deaf):
+    for j in np.flatnonzero(~sound.all(axis=0) & ~silent):
         external[:, j] = np.interp(time, time[sound[:, j]], external[sound[:, j], j])
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
     at_rest = slow * felt_coulomb(model)
     usual = np.maximum(spread(external, qd, qdd, free, share), least)
     loudest = np.abs(external).max(axis=0)
-    usual = np.where(deaf, loudest, np.hypot(usual, noise))
+    usual = np.where(silent, loudest, np.hypot(usual, noise))
     stiction = slow * coulomb + at_rest
-    hidden = np.where(deaf, loudest, np.where(stands, 0.0, stiction) + DEVIATIONS * noise)
+    hidden = np.where(silent, loudest, np.where(stands, 0.0, stiction) + DEVIATIONS * noise)
     low, high = np.quantile(external[free], (0.05, 0.95), axis=0)  # what pushes leave behind
     stiction = np.where(stands, np.maximum(stiction, 0.5 * (high - low)), stiction)
     return Residual(
@@ -166,7 +166,7 @@ def external_efforts(
         stiction=stiction,
         at_rest=at_rest,
         standing=bool(stands.all()),
-        faults=told,
+        faults=shown,
     )
 
 
@@ -174,16 +174,16 @@ def _failing(
     faults: Sequence[Fault], motion: Motion, model: DynamicsModel, time: Array, q: Array, floor: Array
 ) -> tuple[tuple[Fault, ...], Array, Mask]:
     """The faults that show above ``floor`` or in efforts; their noise and where efforts count (N, n)."""
-    told, noise, sound = [], np.zeros_like(q), np.ones(q.shape, bool)
+    shown, noise, sound = [], np.zeros_like(q), np.ones(q.shape, bool)
     around = AROUND / motion.cutoff
     for fault in faults:
         rows = np.flatnonzero((time > fault.start - around) & (time < fault.end + around))
         left = noise_left(fault, motion, model, q[rows])
         if fault.signal == "effort" or (DEVIATIONS * left > floor).any():
-            told.append(fault)
+            shown.append(fault)
             noise[rows] = np.maximum(noise[rows], left)
             sound[rows, fault.joint] &= fault.kind not in ("frozen", "silent")
-    return tuple(told), noise, sound
+    return tuple(shown), noise, sound
 
 
 def noise_left(fault: Fault, motion: Motion, model: DynamicsModel, q: Array) -> Array:
