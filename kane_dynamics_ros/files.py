@@ -167,6 +167,15 @@ def refuse_foreign(folder: Path, names: Collection[str], command: str) -> None:
             raise foreign_file(folder / name, command)
 
 
+def refuse_unwritable(folder: Path) -> None:
+    """Raise ``OutputFileError`` where no file can be written to a folder, which is made for the trial."""
+    trial, made = folder / f".{os.getpid()}.trial", not folder.exists()
+    write_file(trial, "\n")
+    trial.unlink()
+    if made:
+        folder.rmdir()
+
+
 def written_files(folder: Path, command: str) -> frozenset[str]:
     """The files that the command says it wrote into a folder; none where nothing says so."""
     try:

@@ -22,7 +22,7 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, geometry, load_robot, serial_chain
 from kane_dynamics_ros.description.load import urdf_content
-from kane_dynamics_ros.files import claim_files, refuse_foreign, whole_results, write_file
+from kane_dynamics_ros.files import claim_files, refuse_foreign, refuse_unwritable, whole_results, write_file
 from kane_dynamics_ros.friction import wrong_coupling
 from kane_dynamics_ros.identification import urdf_text, verdict, writing
 from kane_dynamics_ros.identification.choosing import LAMBDAS
@@ -122,7 +122,7 @@ class Inputs:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, write, print; 1 when the result is not to be used, or exceeds ``--max-residual``."""
+    """Identify, print, write; 1 when the result is not to be used, or exceeds ``--max-residual``."""
     for path in (*arguments.bags, *arguments.validate):
         if not path.exists():
             raise BagError(f"{path}: no such file or folder; give the path of a bag", "not_found", bag=path)
@@ -134,6 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
     files = output_files(arguments, chain)
     refuse_foreign(arguments.output, [path.name for path in files.values()], COMMAND)
+    refuse_unwritable(arguments.output)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
         with Progress() as progress:
             progress.doing("deriving the equations")
@@ -143,11 +144,16 @@ def run(arguments: argparse.Namespace) -> int:
                 bodies = urdf_text.carriers(robot, chain)
                 inputs = Inputs(arguments, robot, chain, bodies, model, store, len(judged), loads, notes)
                 found = identified(inputs, progress)
-                progress.doing("writing the results")
-                write = write_payload if arguments.payload_only else write_results
-                result = write(inputs, found, files)
-        lines = payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)
-        print("\n".join([*warning_lines(chain), *lines]))
+                urdf = None if arguments.payload_only else identified_urdf(inputs, found)
+                result = result_of(inputs, found, files, notes_on_urdf(inputs, found, urdf) if urdf else ())
+        lines = writing.lines(result) if urdf else payload_lines(inputs, result)
+        print("\n".join([*warning_lines(chain), *lines]), flush=True)
+        with Progress() as progress:
+            progress.doing("writing the results")
+            if urdf:
+                write_results(inputs, result, files, urdf)
+            else:
+                write_payload(inputs, result, files)
     if "module" in files and not arguments.no_compile:
         with Progress() as progress:
             progress.doing("compiling")
@@ -428,14 +434,15 @@ def result_of(
     """What was found, of which robot and recordings, and the verdict."""
     arguments = inputs.arguments
     scaled = bool(arguments.effort_scale or arguments.payload or arguments.payload_only)
+    scale = np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names))
     return writing.Result(
         found,
-        verdict.verdict_on(found, inputs.store, inputs.model, scaled),
+        verdict.verdict_on(found, inputs.store, inputs.model, scaled, scale),
         inputs.model,
         arguments.urdf,
         inputs.store.tracks,
         inputs.validated,
-        np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names)),
+        scale,
         arguments.effort_delay,
         None if arguments.gravity is None else gravity_of(arguments.gravity),
         {role: path.name for role, path in files.items()},
@@ -443,21 +450,20 @@ def result_of(
     )
 
 
-def write_results(inputs: Inputs, found: Identified, files: Mapping[str, Path]) -> writing.Result:
+def write_results(
+    inputs: Inputs, result: writing.Result, files: Mapping[str, Path], identified: urdf_text.Rewritten
+) -> None:
     """Write the files, all or none."""
     arguments, chain = inputs.arguments, inputs.chain
-    rewritten = identified_urdf(inputs, found)
-    result = result_of(inputs, found, files, notes_on_urdf(inputs, found, rewritten))
     with whole_results(arguments.output, [path.name for path in files.values()], COMMAND) as part:
         urdf = part / files["urdf"].name
-        write_file(urdf, rewritten.text)
+        write_file(urdf, identified.text)
         again = serial_chain(load_robot(str(urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
         write_module(derive(again), files["module"].stem, part)
         write_file(part / files["data"].name, json_text(writing.as_data(result)))
         parameters = writing.parameters_text(result, files["module"].name)
         write_file(part / files["parameters"].name, parameters)
         writing.write_report(result, part / files["report"].name)
-    return result
 
 
 def identified_urdf(inputs: Inputs, found: Identified) -> urdf_text.Rewritten:
@@ -532,10 +538,9 @@ def load_and_errors(inputs: Inputs, found: Identified) -> tuple[Array, Array]:
     return in_tip_frame(inputs.chain, parameters), np.sqrt(np.max(variances, axis=0))
 
 
-def write_payload(inputs: Inputs, found: Identified, files: Mapping[str, Path]) -> writing.Result:
+def write_payload(inputs: Inputs, result: writing.Result, files: Mapping[str, Path]) -> None:
     """Write the node's payload parameters."""
-    result = result_of(inputs, found, files)
-    values, _ = load_and_errors(inputs, found)
+    values, _ = load_and_errors(inputs, result.identified)
     mass, *rest = rounded(values)
     content = {"payload": {"mass": mass, "com": rest[:3], "inertia": rest[3:]}}
     head = [
@@ -544,7 +549,6 @@ def write_payload(inputs: Inputs, found: Identified, files: Mapping[str, Path]) 
     ]
     claim_files(inputs.arguments.output, [path.name for path in files.values()], COMMAND)
     write_file(files["parameters"], parameter_file(content, head))
-    return result
 
 
 def payload_lines(inputs: Inputs, result: writing.Result) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""Misplaced: a joint's zero that is some degrees off, or a tilted base, as what an estimate leaves tells it.
+"""Misplaced: what differs from the URDF beside bodies and friction, as what an estimate leaves tells it.
 
-A joint that stands at q + a where q is recorded, or a base that is turned by a, so that gravity is g + g x a
-in its frame, changes the efforts by S a, to first order. Bodies and friction take up most of that: with the
-regressor Z, weighted by W, and the Hessian H there remains S' a, with S' = S - Z H^-1 Z' W S. The one that
-explains most of the fitted residuals counts, if it takes power away from the others, too.
+A joint that stands at q + a where q is recorded, a base that is turned by a, so that gravity is g + g x a
+in its frame, or efforts of a joint that are recorded 1 + a times too large change the efforts by S a, to
+first order. Bodies and friction take up most of that: with the regressor Z, weighted by W, and the Hessian H
+there remains S' a, with S' = S - Z H^-1 Z' W S. The one that explains most of the fitted residuals counts,
+if it takes power away from the others, too.
 """
 
 from collections.abc import Sequence
@@ -18,31 +19,35 @@ from kane_dynamics_ros.identification.regression import Guess, Regression
 from kane_dynamics_ros.runtime import DynamicsModel
 
 POINTS, STEP = 3000, 1e-5  # rows that are looked at; [rad] of central differences
-ROUNDS = 3  # of linearising, about the middle of the angle of before, and the bodies that belong to it
+ROUNDS = 6  # of linearising, about the middle of the angle of before, and the bodies that belong to it
 RESOLVED = 1e-7  # of the largest slope: less is rounding, as of a base that turns about the vertical
-CLEAR, SLIGHT, FAR = 3.0, np.radians(0.3), 0.5  # standard errors; [rad] worth a word, and no small angle
-ROUGH = 0.05  # of an angle, by which simulated arms missed it beside noise
+CLEAR, ROUGH = 3.0, 0.05  # standard errors; of an angle, by which simulated arms missed it beside noise
+ANGLES, SCALES = (np.radians(0.3), 0.5), (0.1, 4.0)  # [rad] or of 1: worth a word, and no small change
 MOST, CONFIRMED = 0.3, 0.1  # of some joint's residual on the fitted data, and on the others
 
 
 class Misplaced(NamedTuple):
-    """A joint that stands at ``angle`` [rad] where 0 is recorded, with the error of that.
+    """What differs: ``what`` is "zero", "base" or "scale", of that ``joint``, or None of the base.
 
-    Or the base, where ``joint`` is None: turned by three angles about the root's axes. ``share``: how much
-    of the residual at the joint ``at`` goes with it, on data that were not fitted.
+    ``value``: the angle [rad] at which a joint stands where 0 is recorded; the three by which the base is
+    turned about the root's axes; or the factor that takes the recorded efforts to the joint's. ``error``: of
+    each. ``share``: how much of the residual's power at the joint ``at`` goes with it, on data that were not
+    fitted; ``left``: of the residuals of all joints, root mean squares [N m] or [N], what then remains.
     """
 
+    what: str
     joint: str | None
-    angle: tuple[float, ...]
+    value: tuple[float, ...]
     error: float
     at: str
     share: float
+    left: float
 
 
 def misplaced(
     regression: Regression, fitted: Mask, problem: Problem, choice: Choice, weight: float, guess: Guess
 ) -> Misplaced | None:
-    """What most likely stands elsewhere than the URDF says, a joint or the base, if anything.
+    """What most likely differs from the URDF, a joint's zero, the base or a scale, if anything.
 
     fitted (bags * blocks,): the blocks that were fitted; ``guess``: what rows are weighted with. Terms that
     were left out, and bounds, may be due to it: here all is free. With bodies at the tip nothing is said.
@@ -67,21 +72,24 @@ def misplaced(
     used = Z[fit].reshape(-1, size)
     part = reduced(problem, choice, np.pad(used.T @ used, (0, 1)), weight / some.step)
     to_drives = np.eye(n) if regression.coupling is None else np.linalg.inv(regression.coupling).T
-    moved, turned, found = np.zeros(size), np.zeros(n + 3), None
+    moved, turned, found = np.zeros(size), np.zeros(2 * n + 3), None
     for _ in range(ROUNDS):
         inertial = problem.inertial(x - moved).ravel()
         S = root * (to_drives @ slopes(model, inertial, q + turned[:n], qd, qdd))
-        taken_up = np.zeros((size, n + 3))
-        taken_up[part.used] = np.linalg.solve(part.H, used[:, part.used].T @ S[fit].reshape(-1, n + 3))
-        found, angles = likeliest(S - Z @ taken_up, left, fit, model.joint_names)
+        taken_up = np.zeros((size, 2 * n + 3))
+        taken_up[part.used] = np.linalg.solve(part.H, used[:, part.used].T @ S[fit].reshape(-1, 2 * n + 3))
+        found, angles = likeliest(S - Z @ taken_up, left, fit, model.joint_names, 1.0 / problem.sigma)
         moved, turned = taken_up @ angles, angles / 2
     return found
 
 
 def slopes(model: DynamicsModel, inertial: Array, q: Array, qd: Array, qdd: Array) -> Array:
-    """Slopes (N, n, n + 3) of bodies' efforts by positions, 0 of joints that slide, and the base's angles."""
+    """Slopes (N, n, 2 n + 3) of bodies' efforts by positions, the base's angles, and scales of efforts.
+
+    Those by positions of joints that slide are 0.
+    """
     n, still, gravity = q.shape[1], np.zeros_like(q), np.array(model.parameters.gravity)
-    found = np.zeros((*q.shape, n + 3))
+    found = np.zeros((*q.shape, 2 * n + 3))
     for j, own in enumerate(STEP * np.eye(n)):
         if model.joints[j].kind != "prismatic":
             ends = (model.regressor(q + side * own, qd, qdd) @ inertial for side in (1.0, -1.0))
@@ -89,30 +97,43 @@ def slopes(model: DynamicsModel, inertial: Array, q: Array, qd: Array, qdd: Arra
     for k, axis in enumerate(np.eye(3)):
         other = model.with_parameters(gravity=tuple(np.cross(gravity, axis)))
         found[..., n + k] = other.regressor(q, still, still) @ inertial
+    found[..., n + 3 :] = (model.regressor(q, qd, qdd) @ inertial)[..., None] * np.eye(n)
     return found
 
 
-def likeliest(S: Array, left: Array, fit: Mask, joints: Sequence[str]) -> tuple[Misplaced | None, Array]:
-    """What explains most of the fitted residuals by its slopes S (N, n, n + 3), if it counts; all angles.
+def likeliest(
+    S: Array, left: Array, fit: Mask, joints: Sequence[str], weight: Array
+) -> tuple[Misplaced | None, Array]:
+    """What explains most of the fitted residuals by its slopes S (N, n, 2 n + 3), if it counts; all changes.
 
-    ``left`` (N, n): residuals; ``fit`` (N,): fitted ones. The others change an angle by twice its error.
+    ``left`` (N, n): residuals, times ``weight`` (n,); ``fit`` (N,): fitted ones. The others change a value by
+    twice its error.
     """
     before = np.array([(left[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
-    best, angles, least = None, np.zeros(S.shape[-1]), np.inf
-    columns = np.split(np.arange(S.shape[-1]), np.arange(len(joints)) + 1)
-    for joint, own in zip((*joints, None), columns, strict=True):
+    best, changes, least, n = None, np.zeros(S.shape[-1]), np.inf, len(joints)
+    columns = np.split(np.arange(S.shape[-1]), [*range(1, n + 1), *range(n + 3, 2 * n + 3)])
+    kinds = [*(("zero", joint) for joint in joints), ("base", None), *(("scale", joint) for joint in joints)]
+    for (what, joint), own in zip(kinds, columns, strict=True):
         parts = [(S[part][..., own].reshape(-1, len(own)), left[part].ravel()) for part in (fit, ~fit)]
-        angle, other = (np.linalg.lstsq(*part, rcond=RESOLVED)[0] for part in parts)
-        after = np.array([((left - S[..., own] @ angle)[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
+        change, other = (np.linalg.lstsq(*part, rcond=RESOLVED)[0] for part in parts)
+        after = np.array([((left - S[..., own] @ change)[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
         if after[0].sum() >= least:
             continue
-        best, least, size = None, after[0].sum(), float(np.linalg.norm(angle))
-        error = float(np.hypot(np.abs(angle - other).max() / 2, ROUGH * size))
+        best, least, size = None, after[0].sum(), float(np.linalg.norm(change))
+        error = float(np.hypot(np.abs(change - other).max() / 2, ROUGH * size))
         shares = 1.0 - (after + 1e-300) / (before + 1e-300)  # 0 of a joint whose effort is not measured
         counts = (shares[0] > MOST) & (shares[1] > CONFIRMED) & (after[1].sum() < before[1].sum())
         at = int(np.argmax(np.where(counts, shares[1], 0.0)))
-        angles = np.zeros(S.shape[-1])
-        if counts[at] and max(SLIGHT, CLEAR * error) < size < FAR:
-            best = Misplaced(joint, tuple(angle.tolist()), error, joints[at], float(shares[1, at]))
-            angles[own] = angle
-    return best, angles
+        changes = np.zeros(S.shape[-1])
+        slight, far = SCALES if what == "scale" else ANGLES
+        if counts[at] and max(slight, CLEAR * error) < size < far and (what != "scale" or change[0] > -0.9):
+            changes[own], value = change, change
+            if what == "scale":  # by 1 + a too large
+                value = 1.0 / (1.0 + change)
+                error *= float(value[0]) ** 2
+            power = (np.array([before[1], after[1]]) / weight**2).sum(axis=1)
+            rest = float(np.sqrt(power[1] / power[0]))
+            best = Misplaced(
+                what, joint, tuple(value.tolist()), error, joints[at], float(shares[1, at]), rest
+            )
+    return best, changes

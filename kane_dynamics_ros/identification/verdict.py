@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment, nnls
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
+from kane_dynamics_ros.identification.misplaced import Misplaced
 from kane_dynamics_ros.identification.recordings import MotionStore
 from kane_dynamics_ros.identification.regression import FAMILIES, LEAVES
 from kane_dynamics_ros.replay.coupled import STANDS, Left, likely_pairs
@@ -28,7 +29,8 @@ STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
 WEIGHTLESS = 0.1  # of the free fall: efforts that ask for less have no gravity in them
 TILTED = 0.17  # of the free fall, 10 degrees: what differs by less is a base that is not level (misplaced)
-UNDONE = 0.5  # of it that may be left where a mistake is undone
+UNDONE = 0.5  # of it that may be left where a mistake is undone,
+AS_WELL = 2.0  # times what identified bodies leave there: where those explain it better, it is theirs
 PLAINER = 0.8  # of what a simpler mistake leaves, that another may
 HARDLY = 0.05  # of a joint's effort: another order must explain that much more of it
 MISTAKES = ("gravity", "convention", "exchanged", "opposite")
@@ -40,6 +42,7 @@ ALONE = 1.5  # and of the identified URDF without the node's parameters, which h
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
 FEWEST = 7.0  # independent samples for each unknown that the data decide: errors then add 38 % of the noise
+LEAST = 2.0  # independent residuals for each, where the condition is ill, too
 ILL = 300.0  # condition of the base regressor that is worth a word
 FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
@@ -76,21 +79,34 @@ class Verdict:
         return self.whole.code == "use"
 
 
-def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, scaled: bool) -> Verdict:
-    """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
+def verdict_on(
+    result: Identified, store: MotionStore, model: DynamicsModel, scaled: bool, scale: Array
+) -> Verdict:
+    """The verdict; ``scaled``: the unit of the efforts was given, or sought; ``scale`` (n,): the given."""
     joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
     held = result.judged.held
-    doubts = [*mistakes(store, model, scaled), *_doubts(result, store, model, joints)]
+    identified = (held.identified / np.maximum(held.effort, 1e-300)) ** 2
+    if result.judged.changed > FOREIGN:  # to bodies that are hardly this arm's
+        identified += np.inf
+    doubts = mistakes(store, model, scaled, identified)
+    elsewhere = {each.code for each in doubts}.isdisjoint(
+        MISTAKES
+    )  # with which what is misplaced means nothing
+    looks = _misplaced(result.misplaced, model, scale) if result.misplaced and elsewhere else None
+    if looks and looks.code == "scale":
+        doubts.append(looks)
+    doubts += _doubts(result, store, model, joints)
     left, before = (100 * held.relative(each) for each in (result.found.written.node_errors, held.nominal))
     cutoff = max(track.cutoff for track in store.tracks)
     figures = (
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
         f"(with the URDF {before:.3g} %)"
     )
-    standing = result.judged.standing
-    at_rest = float(held.identified**2 @ (standing.at_rest * mostly_at_rest(result)))
+    at_rest = float(held.identified**2 @ (result.judged.standing.at_rest * mostly_at_rest(result)))
     if at_rest > MOSTLY * float((held.identified**2).sum()):
-        figures += f", mostly at rest: {100 * standing.moving:.3g} % while the joints move"
+        figures += f", mostly at rest: {100 * result.judged.standing.moving:.3g} % while the joints move"
+    elif moving(result) > max(POOR, left / 100):
+        figures += f", {100 * moving(result):.3g} % while the joints move"
     if result.judged.creep.any() and held.relative(held.identified) < left / 100:
         figures += f", {100 * held.relative(held.identified):.3g} % with friction after creeping"
     told = {each.code for each in doubts}
@@ -98,7 +114,9 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
         figures += (
             f"; without parameters.yaml {named('joint', alone)} would be worse than with the given URDF"
         )
-    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, model, told)])
+    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, told)])
+    if looks and looks not in doubts:
+        figures += f"; limited by the robot's description: {looks.text}"
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -123,13 +141,15 @@ def _doubts(
             f"the drive gains of {named('joint', joints_vague)} are not determined by this load; record a "
             "heavier one, or give them with --effort-scale",
         )
-    if certainty.samples < FEWEST * certainty.decided:
+    hardly = certainty.condition > ILL and certainty.independent < LEAST * certainty.decided
+    if hardly or certainty.samples < FEWEST * certainty.decided:
         yield Sentence(
             "too_little",
-            f"too little motion: {certainty.samples:.0f} independent samples below the cut-off for "
-            f"{certainty.decided:.0f} unknowns; record a longer motion of excite",
+            f"too little motion: {certainty.samples:.0f} independent samples below the cut-off, "
+            f"{certainty.independent:.0f} independent residuals for {certainty.decided:.0f} unknowns; "
+            "record a longer motion of excite",
         )
-    left = held.relative(result.found.written.node_errors)
+    left = max(held.relative(result.found.written.node_errors), moving(result))
     if left > POOR:
         yield Sentence(
             "poor",
@@ -166,10 +186,10 @@ def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
         yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
-def _limits(result: Identified, store: MotionStore, model: DynamicsModel, told: set[str]) -> Iterator[str]:
+def _limits(result: Identified, store: MotionStore, told: set[str]) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it.
 
-    ``told``: the codes of doubts, with which a lag has another number, and zeros mean nothing.
+    ``told``: the codes of doubts, with which a lag has another number.
     """
     certainty, (lag, share) = result.certainty, result.judged.lag
     rough = float((certainty.gain / np.abs(result.found.gain)).max())
@@ -192,24 +212,35 @@ def _limits(result: Identified, store: MotionStore, model: DynamicsModel, told: 
             f"limited by the motion: condition {certainty.condition:.3g} (60 is good), and what it cannot "
             "tell apart stays near the URDF"
         )
-    if certainty.independent < FEWEST * certainty.decided <= certainty.samples:
+    if certainty.independent < FEWEST * certainty.decided and "too_little" not in told:
         yield (
             f"limited by the model: residuals follow each other for {certainty.memory:.2g} s, longer than "
             "noise would"
         )
-    if (found := result.misplaced) is not None and told.isdisjoint(MISTAKES):
-        angles, gravity = np.degrees(found.angle), np.array(model.parameters.gravity)
-        if found.joint is not None:
-            what = f"the zero of {found.joint} were off: at 0 it stands at {angles[0]:+.1f} degrees"
-        else:
-            down = gravity + np.cross(gravity, found.angle)
-            down *= np.linalg.norm(gravity) / np.linalg.norm(down)
-            turned, give = (",".join(f"{each:.2f}" for each in values) for values in (angles, down))
-            what = f"the base were tilted by {turned} degrees about x,y,z, which --gravity {give} takes out"
-        yield (
-            f"limited by the robot's description: it looks as if {what} (±{np.degrees(found.error):.1g}); "
-            f"{100 * found.share:.0f} % of what remains at {found.at} would go"
+
+
+def _misplaced(found: Misplaced, model: DynamicsModel, scale: Array) -> Sentence:
+    """What seems to differ from the URDF; with code "scale" it speaks against the result."""
+    value, error, code = np.degrees(found.value), float(np.degrees(found.error)), found.what
+    if found.joint is None:
+        gravity = np.array(model.parameters.gravity)
+        down = gravity + np.cross(gravity, found.value)
+        down *= np.linalg.norm(gravity) / np.linalg.norm(down)
+        turned, give = (",".join(f"{each:.2f}" for each in values) for values in (value, down))
+        what = f"the base were tilted by {turned} degrees about x,y,z, which --gravity {give} takes out"
+    elif found.what == "zero":
+        what = f"the zero of {found.joint} were off: at 0 it stands at {value[0]:+.1f} degrees"
+    else:
+        own, error = float(scale[model.joint_names.index(found.joint)]), found.error
+        what = (
+            f"efforts of {found.joint} were recorded {1.0 / found.value[0]:.3g} times as large as they are: "
+            f"give --effort-scale {found.joint}={own * found.value[0]:.3g}"
         )
+        error *= abs(own)
+        if found.left > UNDONE:
+            code = "slight"
+    would = f"{100 * found.share:.0f} % of what remains at {found.at} would go"
+    return Sentence(code, f"it looks as if {what} (±{error:.1g}); {would}")
 
 
 def _units(model: DynamicsModel) -> str:
@@ -295,6 +326,9 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
         "friction that the terms do not carry is most of it": rest * _share(own, varying),
         f"efforts that {lagging(lag)} about {1e3 * abs(lag):.3g} ms are most of it": float(lags[j]),
     }
+    if result.misplaced and result.misplaced.at == model.joint_names[j]:
+        what = {"zero": "a zero that is off", "base": "a tilted base", "scale": "a wrong scale of efforts"}
+        shares[f"{what[result.misplaced.what]} is most of it"] = result.misplaced.share
     width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
     for i, other in enumerate(model.joint_names):
         if i != j:
@@ -332,6 +366,13 @@ def mostly_at_rest(result: Identified) -> Array:
     return np.asarray((standing.at_rest > MOSTLY) & of_stiction & (result.judged.lag_shares < LIMITING))
 
 
+def moving(result: Identified) -> float:
+    """What is left while joints move, over their effort then, with no more than what is written leaves."""
+    held = result.judged.held
+    whole, written = (held.relative(each) for each in (held.identified, result.found.written.node_errors))
+    return result.judged.standing.moving * min(1.0, written / max(whole, 1e-300))
+
+
 def stiction(result: Identified) -> Array:
     """What dry friction can hold at each joint, under its usual load: (n,)."""
     coulomb, stribeck, load = result.found.terms[:, LEAVES].T
@@ -355,17 +396,24 @@ def _share(columns: Array, values: Array) -> float:
 States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, effort: (N, n) each
 
 
-def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sentence]:
+def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool, identified: Array) -> list[Sentence]:
     """Mounting, conventions, signs, order and units of the recording that contradict the URDF.
 
-    Of the first four, the one with which the URDF's bodies explain it best.
+    Of the first four, the one with which the URDF's bodies explain it best. ``identified`` (n,): the part of
+    each joint's effort that what was identified leaves, such as an arm with a tool that the URDF lacks.
     """
     states = _some_states(store)
     names = model.joint_names
     fits = _all_explained(states, model)
     left = np.array([fit[0] for fit in fits])
-    turned = np.array([fit[0] for fit in _all_explained((*states[:3], -states[3]), model)])
-    wrong = (left > UNEXPLAINED) & (turned < UNDONE * left)
+    turned = _left((*states[:3], -states[3]), model)
+    identified = np.maximum(identified, _fitted(states, model))  # no better than of these states
+
+    def likely(undone: Array) -> bool:
+        helped = undone < PLAINER * left
+        return bool(undone[helped].sum() < AS_WELL * identified[helped].sum())
+
+    wrong = (left > UNEXPLAINED) & (turned < np.minimum(UNDONE * left, AS_WELL * identified))
     opposite = [names[j] for j in np.flatnonzero(wrong)]
     order, rest, in_order = _in_order(states, model, left)
     moved = [j for j, k in enumerate(order) if j != k]
@@ -378,22 +426,22 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
     found, simplest = [], min(UNDONE * left.sum(), float(np.where(wrong, turned, left).sum()), rest)
     xyz, elsewhere = _asked_for(states, model, left)
     ways, otherwise = _other_ways(states, model, left)
-    if elsewhere < min(simplest, otherwise):
+    if elsewhere.sum() < min(simplest, otherwise.sum()) and likely(elsewhere):
         found.append(
             Sentence(
                 "gravity",
                 f"efforts ask for a free fall of {xyz} m/s^2 in the root link, with which the URDF leaves "
-                f"{100 * elsewhere / len(left):.3g} % of what they do instead of {100 * left.mean():.3g} %: "
+                f"{100 * elsewhere.mean():.3g} % of what they do instead of {100 * left.mean():.3g} %: "
                 "is the arm mounted otherwise, or do a driver or springs take gravity out? Give --gravity "
                 f"{xyz}, or turn the joint that fixes it to the world",
             )
         )
-    elif ways and otherwise < PLAINER * simplest:
+    elif ways and otherwise.sum() < PLAINER * simplest and likely(otherwise):
         found.append(
             Sentence(
                 "convention",
                 f"joints seem to be recorded otherwise than the URDF counts them: {', '.join(ways)}; so it "
-                f"leaves {100 * otherwise / len(left):.3g} % of what efforts do instead of "
+                f"leaves {100 * otherwise.mean():.3g} % of what efforts do instead of "
                 f"{100 * left.mean():.3g} %. Correct the recording, or the joints' <axis> and <origin>",
             )
         )
@@ -419,7 +467,8 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
     counts = [j for j, (part, _, share) in enumerate(fits) if share > FELT and part < UNEXPLAINED]
     scales = np.array([fits[j][1] for j in counts])
     per_cent = np.array([(joint.effort or 0.0) / 100.0 for joint in model.joints])  # of the limit
-    ratio = float(np.median(scales)) if counts else 1.0
+    factors = sorted(scales.tolist()) or [1.0]
+    ratio, few = float(np.median(factors)), (len(factors) - 1) // 4  # wrists, say, whose tool the URDF lacks
     if not scaled and not told and agree_only_times(per_cent[counts], scales):
         words = " ".join(f"--effort-scale {name}={x:g}" for name, x in zip(names, per_cent, strict=True))
         found.append(
@@ -429,7 +478,7 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
                 f"URDF, as recorded they do not; give {words}",
             )
         )
-    elif not scaled and not told and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
+    elif not scaled and not told and (factors[few] > UNIT_RATIO or factors[-1 - few] < 1 / UNIT_RATIO):
         found.append(
             Sentence(
                 "units",
@@ -477,11 +526,11 @@ def _all_explained(states: States, model: DynamicsModel) -> list[tuple[float, fl
     return [_explained(*columns) for columns in zip(effort.T, rigid.T, qd.T, qdd.T, strict=True)]
 
 
-def _left(states: States, model: DynamicsModel) -> float:
-    return sum(left for left, *_ in _all_explained(states, model))
+def _left(states: States, model: DynamicsModel) -> Array:
+    return np.array([left for left, *_ in _all_explained(states, model)])
 
 
-def _asked_for(states: States, model: DynamicsModel, left: Array) -> tuple[str, float]:
+def _asked_for(states: States, model: DynamicsModel, left: Array) -> tuple[str, Array]:
     """The free fall that the states ask for, as large as the model's or none, and what is left with it.
 
     Infinity where gravity explains too little of the efforts, or the model's own, or nearly, explains them.
@@ -495,7 +544,7 @@ def _asked_for(states: States, model: DynamicsModel, left: Array) -> tuple[str, 
         fall = fall / part + 0.0  # no -0
     rest = _left(states, model.with_parameters(gravity=tuple(fall.tolist())))
     other = left.max() > UNEXPLAINED and np.linalg.norm(fall - own) > TILTED * np.linalg.norm(own)
-    return ",".join(f"{each:.2f}" for each in fall), rest if other else np.inf
+    return ",".join(f"{each:.2f}" for each in fall), rest if other else rest + np.inf
 
 
 def free_fall(states: States, model: DynamicsModel) -> Array:
@@ -546,7 +595,7 @@ def _in_order(states: States, model: DynamicsModel, left: Array) -> tuple[list[i
         order = list(range(n))
         order[i], order[j] = j, i
         in_order = q[:, order], qd[:, order], qdd[:, order], effort[:, order]
-        found.append((order, _left(in_order, model), in_order))
+        found.append((order, float(_left(in_order, model).sum()), in_order))
     return min(found, key=lambda each: each[1])
 
 
@@ -572,14 +621,15 @@ def _without_own_terms(rows: Array, qd: Array, qdd: Array) -> Array:
     return left
 
 
-def _other_ways(states: States, model: DynamicsModel, left: Array) -> tuple[list[str], float]:
+def _other_ways(states: States, model: DynamicsModel, left: Array) -> tuple[list[str], Array]:
     """Joints recorded the other way round, or from a zero that is quarter turns off, in words; what is left.
 
     Efforts with the positions, or not. One joint after another, each the one that helps most.
     """
-    found: dict[str, str] = {}
-    rest = float(left.sum())
-    while left.max() > UNEXPLAINED:
+    found, rest = dict[str, str](), left
+    if left.max() <= UNEXPLAINED:
+        return [], rest
+    while True:
         tries = []
         for j, joint in enumerate(model.joints):
             for sign, push, quarters in WAYS if joint.name not in found else ():
@@ -592,8 +642,8 @@ def _other_ways(states: States, model: DynamicsModel, left: Array) -> tuple[list
                 words = ["as -q" if sign < 0 else "as q", f"{90 * quarters:+d} degrees"][: 1 + bool(quarters)]
                 words += ["with the efforts as they are"] * (sign < push)
                 tries.append((_left((q, qd, qdd, effort), model), joint.name, words, (q, qd, qdd, effort)))
-        if not tries or min(tries)[0] > rest - UNEXPLAINED:
-            break
-        rest, name, words, states = min(tries)
+        helps = min(tries, key=lambda each: each[0].sum(), default=None)
+        if helps is None or helps[0].sum() > rest.sum() - UNEXPLAINED:
+            return [f"{name} {words}" for name, words in found.items()], rest
+        rest, name, words, states = helps
         found[name] = " ".join(words)
-    return [f"{name} {words}" for name, words in found.items()], rest

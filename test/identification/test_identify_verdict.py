@@ -1,7 +1,9 @@
 """The verdict: what would make it lie is told in one sentence, with an exit code."""
 
+import errno
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from planted_arm import motion as planted_motion
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.files import not_written
 from kane_dynamics_ros.friction import last_direction
+from kane_dynamics_ros.identification import judging
 from kane_dynamics_ros.runtime import load_model
 
 
@@ -356,6 +360,52 @@ def test_a_short_recording(tmp_path):
     assert "too_little" in codes(data)
 
 
+def test_hardly_independent_residuals_of_an_ill_motion_are_too_little(tmp_path, monkeypatch):
+    """Of a motion that tells little, 1.6 residuals for each unknown; more, or a better motion, are enough."""
+    motion = two_links.harmonics()
+    bag, urdf = two_links.bag(tmp_path / "bag", motion, truth(motion)), two_links.urdf(tmp_path)
+    certainty_of = judging.certainty_of
+    for condition, each, told in ((1900.0, 1.6, True), (1900.0, 2.5, False), (250.0, 1.6, False)):
+
+        def other(*arguments, condition=condition, each=each):
+            found = certainty_of(*arguments)
+            return replace(found, condition=condition, independent=each * found.decided)
+
+        monkeypatch.setattr(judging, "certainty_of", other)
+        code, data, _ = identified(tmp_path, urdf, bag)
+        assert (code, codes(data)) == ((1, {"too_little"}) if told else (0, set()))
+
+
+def test_what_remains_in_motion_counts_however_long_the_joints_stand(tmp_path):
+    """Half of the time they stand, where nothing is left; in each move some effort of its own is."""
+    motion = two_links.pauses()
+    other = np.random.default_rng(3).normal(scale=1.7, size=(20, 2))[(two_links.times() / 3.0).astype(int)]
+    tau = truth(motion) + other * (np.abs(motion[1]) > 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    relative = data["residual"]["held_out"]["relative"]
+    assert relative["urdf_and_node"] < 0.25 < relative["identified_moving"]
+    assert code == 1
+    assert "poor" in codes(data)
+    told = float(re.search(r"([\d.]+) % while the joints move", data["verdict"]["sentence"])[1])
+    assert told == pytest.approx(100 * relative["identified_moving"], rel=0.05)
+
+
+@pytest.mark.parametrize(("mass", "x"), [(0.7, -0.05), (1.0, 0.0167)])
+def test_a_tool_is_no_joint_that_is_turned_and_no_other_unit(mass, x, tmp_path):
+    """The second body's 1 kg is at 0.15 m: a tool that the URDF lacks, whose own body is light.
+
+    The URDF explains the second joint by half a turn of it, or by efforts nine times as large.
+    """
+    motion, path = two_links.harmonics(), two_links.urdf(tmp_path)
+    own = path.read_text().replace('xyz="0.15 0 0"', f'xyz="{x} 0 0"')
+    path.write_text(own.replace('mass value="1"', f'mass value="{mass}"'))
+    bag = two_links.bag(tmp_path / "bag", motion, truth(motion))
+    code, data, _ = identified(tmp_path, path, bag)
+    assert (code, codes(data)) == (0, set())
+    assert data["residual"]["held_out"]["relative"]["identified"] < 0.02
+
+
 def test_a_slow_drift_of_a_percent_limits_a_result_and_does_not_condemn_it(tmp_path):
     """Residuals that follow each other for seconds leave few independent ones, however long the motion is."""
     motion = two_links.harmonics()
@@ -514,6 +564,38 @@ def test_effort_in_coarse_steps_is_not_clipped(tmp_path):
     bag = two_links.bag(tmp_path / "bag", motion, 4.0 * np.round(truth(motion) / 4.0), noise=0.0)
     _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
     assert not [note for note in data["notes"] if "clipped" in note]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_bags_are_read(tmp_path, capsys):
+    """A file of that name, and a folder within it."""
+    bag = two_links.bag(tmp_path / "bag", two_links.harmonics(), truth(two_links.harmonics()))
+    (tmp_path / "file").write_text("mine")
+    words = ["identify", str(bag), "--urdf", str(two_links.urdf(tmp_path)), "--no-compile", "-o"]
+    reads = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kane_dynamics_ros.cli.identify.read_bags", lambda *arguments: reads.append(arguments))
+        assert main([*words, str(tmp_path / "file")]) == 2
+        assert main([*words, str(tmp_path / "file" / "folder")]) == 2
+    assert capsys.readouterr().err.count("cannot be written") == 2
+    assert reads == []
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_verdict_is_told_where_writing_fails_at_the_end(tmp_path, capsys, monkeypatch):
+    """A disk that is full only when results come."""
+
+    def full(*arguments, **words):
+        raise not_written(tmp_path / "out", OSError(errno.ENOSPC, "No space left on device"))
+
+    motion = two_links.harmonics()
+    bag, urdf = two_links.bag(tmp_path / "bag", motion, truth(motion)), two_links.urdf(tmp_path)
+    monkeypatch.setattr("kane_dynamics_ros.cli.identify.whole_results", full)
+    assert main(["identify", str(bag), "--urdf", str(urdf), "-o", str(tmp_path / "out"), "--no-compile"]) == 2
+    told = capsys.readouterr()
+    assert "usable: " in told.out
+    assert "written: " not in told.out
+    assert "No space left" in told.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_bag_to_validate_is_told_before_bags_are_read(tmp_path, capsys):

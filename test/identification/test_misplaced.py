@@ -1,4 +1,4 @@
-"""A zero that is off and a tilted base are told with their angles, and nothing is where nothing is off."""
+"""A zero that is off, a tilted base and a wrong scale are told with their sizes, and nothing else is."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from planted_arm import JOINTS, URDF, motion, planted, write
 from kane_dynamics_ros.cli.main import main
 
 
-def identified(tmp_path, zeros=(0.0,) * 5, tilt=(0.0, 0.0, 0.0), words=()):
+def identified(tmp_path, zeros=(0.0,) * 5, tilt=(0.0, 0.0, 0.0), scale=(1.0,) * 5, words=()):
     """The record of an arm whose joints stand at ``zeros`` [deg] where they read 0, on a base ``tilt`` [deg].
 
-    Other bodies, friction and rotors than the URDF's, noise of 1 %.
+    Efforts are recorded ``scale`` times as large. Other bodies, friction, rotors than the URDF's; noise.
     """
     truth = planted(3, error=0.1)
     gravity = truth.arm.gravity.linear
@@ -22,7 +22,7 @@ def identified(tmp_path, zeros=(0.0,) * 5, tilt=(0.0, 0.0, 0.0), words=()):
     q, qd, qdd = motion(60.0, 250.0, 3)
     tau = truth.effort(q, qd, qdd)
     noise = 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(0).normal(size=tau.shape)
-    bag = write(tmp_path / "bag", q - np.radians(zeros), None, tau + noise, 250.0)
+    bag = write(tmp_path / "bag", q - np.radians(zeros), None, scale * (tau + noise), 250.0)
     output = tmp_path / "out"
     main(["identify", str(bag), "--urdf", str(URDF), "-o", str(output), "--no-compile", *words])
     return json.loads((output / "identified.json").read_text())
@@ -32,9 +32,9 @@ def test_a_joints_zero_that_is_off_is_told_with_its_angle(tmp_path):
     angle = 3.0
     data = identified(tmp_path, zeros=(0.0, angle, 0.0, 0.0, 0.0))
     found = data["misplaced"]
-    assert found["joint"] == JOINTS[1]
+    assert (found["what"], found["joint"]) == ("zero", JOINTS[1])
     assert found["error"] < 0.1 * np.radians(abs(angle))
-    assert found["angle"] == pytest.approx([np.radians(angle)], abs=3 * found["error"])
+    assert found["value"] == pytest.approx([np.radians(angle)], abs=3 * found["error"])
     sentence = data["verdict"]["sentence"]
     assert f"the zero of {JOINTS[1]} were off: at 0 it stands at +" in sentence
 
@@ -43,7 +43,7 @@ def test_a_tilted_base_is_told_with_the_gravity_that_takes_it_out(tmp_path):
     data = identified(tmp_path, tilt=(2.0, -1.0, 0.0))
     found = data["misplaced"]
     assert found["joint"] is None
-    assert np.degrees(found["angle"]) == pytest.approx([2.0, -1.0, 0.0], abs=3 * np.degrees(found["error"]))
+    assert np.degrees(found["value"]) == pytest.approx([2.0, -1.0, 0.0], abs=3 * np.degrees(found["error"]))
     gravity = re.search(r"--gravity (\S+) takes", data["verdict"]["sentence"])[1]
     again = identified(tmp_path, tilt=(2.0, -1.0, 0.0), words=["--gravity", gravity])
     assert again["misplaced"] is None
@@ -56,3 +56,25 @@ def test_of_what_no_effort_shows_nothing_is_told(tmp_path):
     data = identified(tmp_path, zeros=(5.0, 0.0, 0.0, 0.0, 5.0))
     assert data["misplaced"] is None
     assert "description" not in data["verdict"]["sentence"]
+
+
+@pytest.mark.parametrize("factor", [0.6, 0.8, 1.5])
+def test_a_wrong_scale_of_one_joints_efforts_is_told_with_the_option_that_corrects_it(tmp_path, factor):
+    scale = np.where(np.arange(5) == 1, factor, 1.0)
+    data = identified(tmp_path, scale=scale)
+    found = data["misplaced"]
+    assert (found["what"], found["joint"]) == ("scale", JOINTS[1])
+    assert found["error"] < 0.1 / factor
+    assert found["value"] == pytest.approx([1.0 / factor], abs=3 * found["error"])
+    [doubt] = [each for each in data["verdict"]["doubts"] if each["code"] == "scale"]
+    given = re.search(r"--effort-scale (\S+) \(", doubt["sentence"])[1]
+    again = identified(tmp_path, scale=scale, words=["--effort-scale", given])
+    assert (again["misplaced"], again["verdict"]["doubts"]) == (None, [])
+    left, before = (each["residual"]["held_out"]["relative"]["identified"] for each in (again, data))
+    assert left < 0.5 * before
+
+
+def test_one_scale_of_all_efforts_is_no_scale_of_one_joint(tmp_path):
+    data = identified(tmp_path, scale=(1.5,) * 5)
+    assert data["misplaced"] is None
+    assert "scale" not in {each["code"] for each in data["verdict"]["doubts"]}
