@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,16 @@ def count_operations(
     ``without``: macros that leave other functions out, which a parser takes long for. Raises ``KeyError`` if
     the function is not defined there, ``ValueError`` for a loop whose bounds are not known.
     """
-    tree = c_parser.CParser().parse(TYPES + preprocessed(source, without))
-    definitions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
+    definitions = _definitions(TYPES + preprocessed(source, without))
     counter = _Counter(definitions, tuple(apart))
     counter.visit(definitions[function])
     return counter.operations
+
+
+@lru_cache(maxsize=1)  # of one file as a rule all functions are counted, one after another
+def _definitions(text: str) -> dict[str, Any]:
+    tree = c_parser.CParser().parse(text)
+    return {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
 
 
 def preprocessed(source: Path, defined: Sequence[str] = ()) -> str:

@@ -22,7 +22,7 @@ _TEXT = """\
 ```
 
 The required lines on each processor that all was measured on, by its last run: the rival's figure, or the
-bound, over ours. Each run is of that day's code; "AMD EPYC" without family and model is of Zen 3.
+bound, over ours. Each run is of that day's code; the first ones did not record family and model.
 
 {processors}
 

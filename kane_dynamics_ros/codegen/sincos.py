@@ -24,7 +24,7 @@ How one pair is computed (``_PAIRS``):
 Vectors and single doubles give the same bits, on x86-64 and on ARM, because the order of operations is the
 same. Contraction into fused multiply-adds changes last bits, within the bound; which ones are contracted is
 the compiler's choice, so that GCC's and clang's results differ then, and on a few processors those of vectors
-and single doubles (of 11 angles with GCC 12 on Zen 3). Under ``-ffp-contract=off`` they do not.
+and single doubles (of 11 angles with GCC 12 on an AMD EPYC). Under ``-ffp-contract=off`` they do not.
 
 |x| > 32768 (5215 turns), infinities and NaN are found by one test after the pass and go to the C
 library, which keeps the result right for every double. sin(-0.0) is -0.0. Largest error, measured
