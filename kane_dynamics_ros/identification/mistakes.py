@@ -61,7 +61,6 @@ def mistake(store: MotionStore, model: DynamicsModel, scaled: bool, identified: 
     """
     states = _some_states(store)
     fits = _all_explained(states, model)
-    identified = np.maximum(identified, _fitted(states, model))  # no better than of these states
     found = _recorded_otherwise(states, model, np.array([left for left, *_ in fits]), identified)
     return found if found or scaled else _in_another_unit(fits, model)
 
@@ -70,6 +69,8 @@ def _recorded_otherwise(
     states: States, model: DynamicsModel, left: Array, identified: Array
 ) -> Sentence | None:
     """The mistake with which, undone, the URDF's bodies explain the efforts best, but for their unit."""
+    fitted = _fitted(states, model)
+    identified = np.maximum(identified, fitted)  # no better than of these states
 
     def likely(undone: Array) -> bool:
         helped = undone < PLAINER * left
@@ -96,7 +97,7 @@ def _recorded_otherwise(
             f"leaves {100 * otherwise.mean():.3g} % of what efforts do instead of "
             f"{100 * left.mean():.3g} %. Correct the recording, or the joints' <axis> and <origin>",
         )
-    if exchanged := _exchanged(states, ordered, model, left):
+    if exchanged := _exchanged(ordered, model, left, fitted):
         return exchanged
     if wrong.any():
         opposite = [name for name, each in zip(model.joint_names, wrong, strict=True) if each]
@@ -108,15 +109,17 @@ def _recorded_otherwise(
     return None
 
 
-def _exchanged(states: States, ordered: Ordered, model: DynamicsModel, left: Array) -> Sentence | None:
-    """Joints in another order, where no bodies, of whatever masses, explain them as well as recorded."""
+def _exchanged(ordered: Ordered, model: DynamicsModel, left: Array, fitted: Array) -> Sentence | None:
+    """Joints in another order, where no bodies, of whatever masses, explain them as well as recorded.
+
+    ``fitted`` (n,): what such bodies leave as recorded.
+    """
     moved = [j for j, k in enumerate(ordered.order) if j != k]
     both = float(left[moved].sum())
     taken = left.sum() - ordered.left
     if not taken > EXCHANGED * both:
         return None
-    recorded, in_order = (_fitted(each, model)[moved].sum() for each in (states, ordered.states))
-    if not recorded > in_order:
+    if not fitted[moved].sum() > _fitted(ordered.states, model)[moved].sum():
         return None
     names = model.joint_names
     others = ", ".join(f"{names[k]} as {names[j]}" for j, k in enumerate(ordered.order) if j != k)
