@@ -227,6 +227,18 @@ def after_creeping(sums: Array, sigma: Array, folds: Sequence[Sequence[int]]) ->
     return np.where(helps, value(sums[fitted]), 0.0)
 
 
+def creeping(sums: Array, problem: Problem, lag: float) -> tuple[Array, Array]:
+    """``after_creeping`` (n,), and the power (blocks, n) that it takes from the residuals.
+
+    None where a ``lag`` of the efforts takes more, in units of each joint's noise.
+    """
+    c = after_creeping(sums, problem.sigma, problem.folds)
+    power = 2 * c * sums[:, 0] - c**2 * sums[:, 1]
+    if float((power / problem.sigma**2).sum()) < lag:
+        return np.zeros_like(c), np.zeros_like(power)
+    return c, power
+
+
 # The last pass
 
 
@@ -298,10 +310,7 @@ def judged(
     taken = 2 * delays[:, None] * product - delays[:, None] ** 2 * slopes
     creep, of_creep = none, np.zeros_like(crept[:, 0])
     if regression.coupling is None and not problem.at_rest.any():
-        creep = after_creeping(crept, problem.sigma, problem.folds)
-        of_creep = 2 * creep * crept[:, 0] - creep**2 * crept[:, 1]
-    if float((of_creep / problem.sigma**2).sum()) < float(taken[0].sum()):  # it is a lag
-        creep, of_creep = none, 0.0 * of_creep
+        creep, of_creep = creeping(crept, problem, float(taken[0].sum()))
     powers[:, 2] -= of_creep[fitted].sum(axis=0), of_creep[~fitted].sum(axis=0)
     by_speed[2, 0] -= of_creep[~fitted].sum(axis=0)
     fit, held_out = (
