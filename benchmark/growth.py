@@ -165,7 +165,8 @@ processor time for the whole NAME.c, with the options that a generated module is
 {LARGE:,} statements or more, with {MANY} results or more from {LARGE_OF_MANY:,} on, are cut into parts of
 {LONGEST}, so that a statement costs no more in a long function than in a short one, and GCC compiles these
 with the passes that make calls faster, in 0.7 to 0.8 of the time of `-O3`. Forms that compute many states
-side by side, of functions below {LARGE:,}, are compiled beside those for one.
+side by side, of functions below {LARGE:,}, are compiled beside those for one: up to {SEARCHED} joints of
+all, beyond of inverse dynamics.
 `python -m benchmark.growth` rewrites this page.
 
 | joints | operations | statements | generation [s] | compilation [s] | a statement [us] |

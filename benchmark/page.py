@@ -52,29 +52,19 @@ How it is measured:
   without and with its observer of external torque, which then estimates at every state.
 - *The control core*: what `kane_dynamics package` writes for the Panda, in mode computed torque with a
   payload, viscous, Coulomb, load and Stribeck friction, and all checks; the state follows a slow wave.
-- *Batches*: `NAME_..._batch` beside the same function called state by state, both from C. Of results that
-  are larger than the caches, memory is the limit: those of 16 MB and more that are computed side by side go
-  past the caches in whole cache lines, which spares the memory that it is read before it is written: d tau of
-  100,000 states takes 31 ns a state, 60 through the caches, of which 23 to compute it. How many times as fast
-  as the loop batches are in one run of 2026-11-29 on a shared AMD EPYC (1 MiB and 32 MiB of cache), beside
-  nanoseconds of a state for stores alone of as many bytes, through the caches and past them:
-
-  | states | M | stores | regressor | stores | d tau | stores | d qdd | stores |
-  |---:|---:|---:|---:|---:|---:|---:|---:|---:|
-  | 1,000 | 1.44 | 1.7, 8.0 | 1.05 | 24, 75 | 2.52 | 3.4, 15 | 2.32 | 5.6, 23 |
-  | 10,000 | 1.44 | 2.1, 8.9 | 1.03 | 90, 77 | 2.49 | 4.5, 16 | 1.92 | 9.3, 23 |
-  | 100,000 | 0.90 | 9.8, 8.8 | 1.01 | 102, 81 | 1.76 | 19, 16 | 1.65 | 29, 25 |
-  | 1,000,000 | 0.99 | 9.6, 8.1 | 0.98 | 94, 77 | 1.92 | 20, 16 | 1.74 | 29, 24 |
-
-  M takes 16 to 18 ns in the loop, which computes while earlier results are still on their way to the memory.
-  The batch computes in 11, then stores in 8: they overlap less (in three quieter runs of `benchmark.batches`
-  it was 0.95, 0.98 and 1.10 times as fast). The regressor takes 125 ns in the loop, and as long in a batch,
-  which is that loop. Eight states side by side would take 79 in the nearest caches, 226 beyond 10,000 states,
-  112 to 128 past the caches, and the compiler twice as long.
-- *The simulated arm*: of a cycle of 3.59 us (3.95 before it left out what is off by default, in
-  turns), reading the sensors takes 0.67 us (three arrays are copied), the command 0.96 us (it is copied, and
-  compared with finite values and limits: half of it), the step 1.54 us: 0.75 in C, 0.2 for calling C, the
-  rest in Python. What is left is a few dozen of an interpreter's calls, and copies that a caller may keep.
+- *Batches*: `NAME_..._batch` beside the same function called state by state, both from C. Up to 12 joints
+  every function that is written out computes 4 to 32 states side by side: from 1,000 states, which stay in
+  the caches, the reference robot's take 1.35 (tip Jacobian, M) to 3.1 times less time than the loop, a
+  Panda's 1.5 to 3.6; `friction`, whose tanh is the C library's, and what loops over other functions take as
+  long. Of results that are larger than the caches, memory is the limit: those of 16 MB and more go past
+  them in whole cache lines, which spares the memory that it is read before it is written. A regressor is
+  2,000 bytes: to store as many takes 75 to 95 ns past the caches, 110 to 120 through them; the loop, which
+  computes while earlier results are still on their way, takes 115 to 120 ns, the batch 77 in the caches and
+  115 to 130 beyond. M takes 15 ns in the loop, the batch 11 in the caches and 14 to 16 beyond.
+- *The simulated arm*: of a cycle of 3.27 us (3.41 in turns before its Runge-Kutta step called forward
+  dynamics), reading the sensors takes 0.67 us (three arrays are copied), the command 0.96 us (it is copied,
+  and compared with finite values and limits: half of it), the step the rest: half of it in C. What is left
+  is a few dozen of an interpreter's calls, and copies that a caller may keep.
 - *identify*: of 17.9 s, in turns with 21.7 s before its sums were rearranged, on a machine that others slowed
   down: imports 3.9 (SciPy's two, matplotlib's one), reading and filtering 3.8, three passes over the rows
   3.9, choosing terms and the URDF's weight 1.9, judging 0.8, deriving equations twice, a module and the
@@ -85,12 +75,14 @@ How it is measured:
   Of a chain of 30 joints all took 27.7 s of processor time on a busy machine: the first torque's 3.2 s, the
   slopes of efforts and the regressor most of the rest. They took 31.3 s in the same minutes before
   `coriolis` of more than 12 joints was taken from those slopes, and 1.3 times as long as NAME.c as a whole
-  before they called each other's functions. What is left is 290,000 straight-line statements: 60 % of the
-  parts' time is spent even at `-O0`. Leaving out the passes for dead stores, dominators, constants,
-  forwarded addresses and hoisting keeps every bit and every call's time; without the second scheduling
-  calls take 3 % longer, without vectors 5 to 9 %. Parts from 4,000 statements on make the regressor of a
-  chain of seven joints 10 to 15 %, its slopes of efforts with parameters 18 % faster, but a tip's pose and
-  velocity of 30 joints 16 and 39 % slower: what a function with few results computes is one chain.
+  before they called each other's functions. Oblique axes, as random ones are, cost one rotation a joint
+  since: the regressor's statements became 50,000 of 75,000, its compilation 7 % faster, for what is stored
+  counts as much. What is left is 255,000 straight-line statements: 60 % of the parts' time is spent even at
+  `-O0`. Leaving out the passes for dead stores, dominators, constants, forwarded addresses and hoisting
+  keeps every bit and every call's time; without the second scheduling calls take 3 % longer, without
+  vectors 5 to 9 %. Parts from 4,000 statements on make the regressor of a chain of seven joints 10 to 15 %,
+  its slopes of efforts with parameters 18 % faster, but a tip's pose and velocity of 30 joints 16 and 39 %
+  slower: what a function with few results computes is one chain.
 - *What the compiler is told*: `-O3 -march=native -mtune=generic`. Without the last, GCC takes the
   processor's cost model, and its code differs from one to the next. Inverse dynamics, instructions and
   nanoseconds of a call (the least of 9,000 rounds on an AMD EPYC, Debian 12, 2026-11-28, while other programs

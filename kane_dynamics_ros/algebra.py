@@ -116,6 +116,12 @@ def rotate_about(axis: Vector, sine: Scalar, cosine: Scalar, v: Vector) -> Vecto
     return add(scale(cosine, v), scale(sine, cross(axis, v)), scale(along, axis))
 
 
+def rotation_about(axis: Vector, sine: Scalar, cosine: Scalar) -> Matrix:
+    """R(axis, angle), (3, 3), for a unit axis."""
+    x, y, z = (rotate_about(axis, sine, cosine, unit) for unit in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+    return transpose((x, y, z))
+
+
 def matrix_rotated_about(axis: Vector, sine: Scalar, cosine: Scalar, matrix: Matrix) -> Matrix:
     """R matrix R^T for R(axis, angle); about a coordinate axis, in fewer products than two turns cost.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kane_dynamics_ros.codegen.arrangement import SEARCHED
 from kane_dynamics_ros.codegen.functions import Function, RobotFunctions, build
 from kane_dynamics_ros.codegen.graph import OperationCount
 from kane_dynamics_ros.codegen.parts import LARGE
@@ -49,8 +50,8 @@ class Derived:
 
     def side_by_side(self, function: Function) -> bool:
         """Whether its form for many states computes some at once: it takes the compiler as long again."""
-        wanted = function.nominal or function.name == "inverse_dynamics_with"
-        return wanted and not function.composed and len(self.listings[function.name].statements) < LARGE
+        short = self.equations.n <= SEARCHED or function.name in ("inverse_dynamics", "inverse_dynamics_with")
+        return short and not function.composed and len(self.listings[function.name].statements) < LARGE
 
     @property
     def _products(self) -> OperationCount:

@@ -24,7 +24,7 @@ from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 FUNCTIONS, MODULE, HEADER = sections("functions.c"), sections("module.c"), sections("module.h")
 LANES = 32  # states a block, at most: few enough that loads from memory overlap with the arithmetic
-FEWER_LANES = {50: 8, 32: 16}  # of functions with as many results or more, whose stores overlap with it, too
+FEWER_LANES = {200: 4, 50: 8, 32: 16}  # of functions with as many results or more: stores overlap with it
 WIDE = 16  # results of a function that go past the caches where they are large, at least
 WORTH_WAITING = 3  # statements an output, below which outputs are written at the end
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own

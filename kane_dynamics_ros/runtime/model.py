@@ -687,15 +687,17 @@ class DynamicsModel:
         return self._of_mass(self._kernel.center_of_mass_velocity)(q, qd, out)
 
     @property
-    def c_addresses(self) -> tuple[int, int, int] | None:
-        """Addresses of C's mass_matrix, bias and prepared parameters while this model lives; None in Python.
+    def c_addresses(self) -> tuple[int, ...] | None:
+        """Addresses of C's M, V, q'' and prepared parameters while this model lives; None in Python.
 
-        mass_matrix(prepared, q, M) and bias(prepared, q, qd, V), without friction: see NAME.h.
+        mass_matrix(prepared, q, M), bias(prepared, q, qd, V) and forward_dynamics(prepared, q, qd, tau, qdd),
+        without friction: see NAME.h.
         """
         address = self.source.address
         if address is None:
             return None
-        return address("mass_matrix_with"), address("bias_with"), int(self._kernel.prepared())
+        functions = [address(f"{name}_with") for name in ("mass_matrix", "bias", "forward_dynamics")]
+        return *functions, int(self._kernel.prepared())
 
     def _rigid_effort(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrench: Wrench | None, frame: WrenchFrame

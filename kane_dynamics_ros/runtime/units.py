@@ -2,12 +2,13 @@
 
 Of what a compiler spends on an arm, a tenth goes into the functions that make its first torques. They are in
 the extension that Python imports. Everything else is compiled into libraries of its own, whose addresses the
-extension asks for: the other functions, and the first ones' forms that compute many states side by side. Such
-a form takes the compiler as long again: that of a long function is a library of its own. Nothing is compiled
-twice: another library's function is called by a pointer, which takes as long as a call within a library.
+extension asks for: the other functions, and the forms that compute many states side by side, which take the
+compiler as long again. Nothing is compiled twice: another library's function is called by a pointer, which
+takes as long as a call within a library.
 """
 
 import ctypes
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ CONTROL = (  # what nodes call between two commands, where nothing may be compil
     *(f"{name}_with" for name in FIRST[:-1]),
     *("momentum", "tip_pose", "tip_jacobian", "tip_poses", "tip_jacobians"),
     *("external_effort", "external_effort_in_root", "energy"),
+    *("inverse_dynamics_batch", "inverse_dynamics_with_batch", "external_effort_batch"),
 )
 WHOLE = 3_000  # operations of all functions up to which one library holds them: the compiler takes a second
 MOST = 1_200  # operations of a unit, where no function alone has more
@@ -41,13 +43,13 @@ class Units:
         whole = sum(int(facts["operations"]) for facts in self.facts.values()) <= WHOLE
         wide = {name for name, facts in self.facts.items() if facts["side_by_side"] and not whole}
         called = self._called([name for name in self.facts if whole or name in FIRST])
-        first = tuple(name for name in self.facts if name in called)
-        self.first = Unit(first, tuple(name for name in first if name not in wide))
-        units = [Unit((), group) for group in self._packed([name for name in first if name in wide])]
         others = [name for name in self.facts if name not in called]
-        for group in self._packed(sorted(others, key=lambda name: not self.facts[name]["needs"])):
-            apart = group[0] in wide and self._operations(group[0]) > MOST
-            units += [Unit(group, ()), Unit((), group)] if apart else [Unit(group, group)]
+        others.sort(key=lambda name: (not self.facts[name]["needs"], name not in CONTROL))
+        groups = [tuple(name for name in self.facts if name in called), *self._packed(others)]
+        of_one = [Unit(group, tuple(name for name in group if name not in wide)) for group in groups]
+        of_many = [self._packed([name for name in group if name in wide]) for group in groups]
+        self.first = of_one[0]
+        units = [*of_one[1:], *(Unit((), group) for group in itertools.chain(*of_many))]
         self.home = {(name, many): unit for unit in units for many in (False, True) for name in unit[many]}
         self.extension, self.library = cache(self._extension), cache(self._library)
 
@@ -56,9 +58,9 @@ class Units:
         return _address(self._loaded(name, many=False), f"{self.source.stem}_{name}")
 
     def make_ready(self, names: Collection[str]) -> None:
-        """Load the libraries of these functions, those that the module has. Raises ``CompileError``."""
+        """Load the libraries of these functions of NAME.h, those that it has. Raises ``CompileError``."""
         for name, many in self.home:
-            if name in names:
+            if (f"{name}_batch" if many else name) in names:
                 self.form(name, many)
 
     def form(self, name: str, many: bool) -> int:

@@ -203,7 +203,7 @@ class _Plant(ctypes.Structure):
     """``kd_plant`` of plant_step.c."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
+        *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "forward_dynamics", "prepared")),
         *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
         *((name, ctypes.c_void_p) for name in (*ARRAYS, *OF_BEYOND, *OF_DRIVES, "q", "qd")),
     ]

@@ -16,7 +16,7 @@ from kane_dynamics_ros.algebra import (
     cross,
     dot,
     multiply,
-    rotate_about,
+    rotation_about,
     scale,
     subtract,
     transpose,
@@ -24,7 +24,7 @@ from kane_dynamics_ros.algebra import (
 from kane_dynamics_ros.codegen.graph import Expression
 from kane_dynamics_ros.formulation import dual
 from kane_dynamics_ros.formulation.dual import Dual
-from kane_dynamics_ros.systems.model import GROUND, IDENTITY, ZERO, NoSlip, Point, System, X, Y, Z
+from kane_dynamics_ros.systems.model import GROUND, IDENTITY, ZERO, NoSlip, Point, System
 
 
 def sin(x: Scalar) -> Scalar:
@@ -78,7 +78,7 @@ def frames(system: System, q: Sequence[Scalar]) -> dict[str, Frame]:
             found[body.name] = Frame(R_NJ, add(origin, apply(R_NJ, scale(s, body.axis))))
             continue
         if body.joint == "revolute":
-            R_NJ = multiply(R_NJ, _rotation(body.axis, s))
+            R_NJ = multiply(R_NJ, rotation_about(body.axis, *sine_cosine(s)))
         found[body.name] = Frame(R_NJ, origin)
     return found
 
@@ -102,7 +102,7 @@ def motions(
         if body.joint == "prismatic":
             r = add(r, apply(body.rotation, scale(s, body.axis)))
         elif body.joint == "revolute":
-            R_BP = multiply(transpose(_rotation(body.axis, s)), R_BP)
+            R_BP = multiply(transpose(rotation_about(body.axis, *sine_cosine(s))), R_BP)
         v = add(P.v, cross(P.omega, r))
         a = add(P.a, cross(P.alpha, r), cross(P.omega, cross(P.omega, r)))
         omega, alpha, v, a = (apply(R_BP, vector) for vector in (P.omega, P.alpha, v, a))
@@ -139,12 +139,6 @@ def _particle_velocity(body: str, place_N: Vector, at: dict[str, Frame], moving:
     frame, motion = at[body], moving[body]
     r = subtract(place_N, frame.p_NoBo_N)
     return add(apply(frame.R_NB, motion.v), cross(apply(frame.R_NB, motion.omega), r))
-
-
-def _rotation(axis: Vector, angle: Scalar) -> Matrix:
-    sine, cosine = sine_cosine(angle)
-    x, y, z = (rotate_about(axis, sine, cosine, unit) for unit in (X, Y, Z))
-    return transpose((x, y, z))
 
 
 def _by_body(system: System, values: Sequence[Scalar]) -> dict[str, Scalar]:

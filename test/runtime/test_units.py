@@ -142,6 +142,7 @@ def test_nothing_is_compiled_in_control_once_a_node_has_its_model(
     compilations: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load_model("manipulator_5dof", backend="c", ready=CONTROL)
+    assert model.c_addresses is not None  # when the simulated arm is made
     before = compilations()
     for each in (model, model.with_parameters(gravity=(0.0, 0.0, -1.62), viscous=[1.0] * 5)):
         each.inverse_dynamics(Q, Q, Q, wrench=np.ones(6))
