@@ -254,7 +254,7 @@ def _obtain(wanted: Wanted, opener: Callable[[Path], Opened]) -> tuple[Path, Ope
     folder = cache_folder(wanted)
     found = _first_that_opens(folder, wanted, opener)
     if found is None:
-        with _interruptible(wanted.source), _alone(folder, wanted):
+        with interruptible(wanted.source), _alone(folder, wanted):
             found = _first_that_opens(folder, wanted, opener)  # another process may have built it meanwhile
             if found is None:
                 found = _build(folder, wanted, opener)
@@ -390,6 +390,13 @@ def _answers(path: str) -> bool:
         return False
 
 
+def available_processors() -> int:
+    """How many processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def processor_features() -> frozenset[str]:
     """The instruction sets of this processor; empty where the system does not tell.
 
@@ -454,7 +461,7 @@ def run_compiler(command: str, wanted: Wanted, options: Sequence[str], target: P
 
 
 @contextlib.contextmanager
-def _interruptible(source: Path) -> Iterator[None]:
+def interruptible(source: Path) -> Iterator[None]:
     """Let the first SIGINT or SIGTERM end a build at once, also where its handler only takes a note.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 from kane_dynamics_ros.checksum import FORMAT, content_hash, stated_checksum
 from kane_dynamics_ros.errors import batch_error, non_finite, path_error, shape_error, singular_mass_matrix
-from kane_dynamics_ros.runtime.compilation import CompileError
+from kane_dynamics_ros.runtime.compilation import CompileError, available_processors
 from kane_dynamics_ros.runtime.model import (
     DynamicsModel,
     GeneratedModule,
@@ -97,9 +97,8 @@ def compile_model(source: str | os.PathLike[str], ready: Collection[str] = ()) -
         CompileError: it cannot be compiled.
     """
     units = Units(read_module(find_module(source)))
-    path, _ = units.extension()
     units.make_ready(ready)
-    return path
+    return units.extension()[0]
 
 
 def _source(module: GeneratedModule, backend: Backend, ready: Collection[str]) -> Source:
@@ -132,13 +131,6 @@ def _compiled(module: GeneratedModule, units: Units) -> Callable[[Sequence[float
     )
     kernel: Callable[[Sequence[float]], Kernel] = library.Kernel
     return kernel
-
-
-def available_processors() -> int:
-    """How many processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # The module as a file: found, checked, run

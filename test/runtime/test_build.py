@@ -368,10 +368,20 @@ def test_a_build_that_is_killed_leaves_no_folder_and_no_compiler(
     assert list(cache.glob("*.so*")) == []
 
 
-def test_a_signal_whose_handler_only_takes_a_note_ends_the_build(source: Path, slow: Path) -> None:
+@pytest.mark.parametrize(
+    "build",
+    [
+        "shared_library(pathlib.Path(sys.argv[1]))",
+        "load_model('manipulator_5dof', backend='c', ready=CONTROL)",
+    ],
+)
+def test_a_signal_whose_handler_only_takes_a_note_ends_the_build(
+    source: Path, slow: Path, build: str
+) -> None:
     """As nodes handle SIGINT: the flag is set, and the start ends."""
-    code = """
+    code = f"""
 import pathlib, signal, sys
+from kane_dynamics_ros.runtime import CONTROL, load_model
 from kane_dynamics_ros.runtime.compilation import shared_library
 from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 noted = []
@@ -379,7 +389,7 @@ def handler(number, frame):
     noted.append(number)
 signal.signal(signal.SIGINT, handler)
 try:
-    shared_library(pathlib.Path(sys.argv[1]))
+    {build}
 except BuildInterruptedError:
     print(len(noted), signal.getsignal(signal.SIGINT) is handler)
 """

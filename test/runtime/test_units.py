@@ -159,6 +159,24 @@ def test_nothing_is_compiled_in_control_once_a_node_has_its_model(
     assert compilations() == before
 
 
+def test_what_a_node_needs_is_compiled_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """Each call of this compiler waits until there was another."""
+    calls, program = tmp_path / "calls", tmp_path / "compiler"
+    calls.mkdir()
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exit 0\ntouch {calls}/$$\n'
+        f'for k in $(seq 1000); do\n  [ $(ls {calls} | wc -l) -gt 1 ] && exec {C_COMPILER} "$@" -O0\n'
+        "  sleep 0.05\ndone\nexit 1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("CC", str(program))
+    monkeypatch.setattr(compilation, "available_processors", lambda: 2)
+    compile_model("manipulator_5dof", CONTROL)
+    assert len(list(calls.iterdir())) > 2
+
+
 def test_a_function_that_cannot_be_compiled_says_so_and_the_others_go_on(
     compilations: Callable[[], int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
