@@ -31,11 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array, Mask
+from kane_dynamics_ros.description import Inertia
+from kane_dynamics_ros.description.geometry import Pose, about_origin, moved_inertia
+from kane_dynamics_ros.description.model import IDENTITY, ZERO
 from kane_dynamics_ros.replay.comparison import Comparison, smoothed
 from kane_dynamics_ros.replay.correlation import bartlett, memory
 from kane_dynamics_ros.replay.coupled import Left, Pair, explained, likely_pairs, right_way_round
 from kane_dynamics_ros.replay.motion import Motion
-from kane_dynamics_ros.runtime import DynamicsModel, Payload, Vector
+from kane_dynamics_ros.runtime import DynamicsModel, Vector
 
 RIGID = ("inertia", "coriolis", "gravity")
 BASIC = ("viscous", "Coulomb")  # friction that further terms come beside
@@ -58,7 +61,6 @@ ALONE = 0.95  # of what all causes explain together, noise apart, that the one t
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
 HEAVIEST_LINK = 3.0  # times what the model says; more is no error of a URDF
 FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
-ZERO: Vector = (0.0, 0.0, 0.0)
 OTHER_UNIT = 2.0  # times the model's effort, or as little of it, from which the unit is another one
 MOST_LEFT = 0.1  # of an effort's variance that such a factor may leave
 SAMPLES_OF_PAIRS = 4000  # among which drives that turn with two joints are looked for
@@ -351,7 +353,7 @@ def whole_arm_cause(
 ) -> TipBody | LinkError | None:
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
     columns = _columns_of_causes(model, motion)  # 4 of each tip, 1 of each body
-    samples = np.arange(columns.shape[1])
+    samples = np.arange(len(columns))
     stacked, residual = _stacked(columns, comparison, samples)
     if not len(residual):
         return None  # no joint measures any effort
@@ -359,12 +361,12 @@ def whole_arm_cause(
     if everything * float(np.sqrt(np.mean(residual**2))) < SMALLEST_EFFORT:
         return None
     causes: list[tuple[TipBody | LinkError, Sequence[int]]] = []
-    tips, masses = carriers(model), model.inertial_parameters[::10]
+    tips, masses = tip_places(model), model.inertial_parameters[::10]
     for k, link in enumerate(model.bodies, 4 * len(tips)):
         excess, share = _solved(stacked[:, [k]], residual)
         if 0 < 1 + excess[0] < HEAVIEST_LINK:
             causes.append((LinkError(link, 1 + float(excess[0]), share), [k]))
-    for k, (frame, body) in enumerate(tips.items()):
+    for k, (frame, (body, _)) in enumerate(tips.items()):
         own = range(4 * k, 4 * k + 4)
         moments, share = _solved(stacked[:, own], residual)
         mass = float(moments[0])
@@ -377,10 +379,10 @@ def whole_arm_cause(
     if best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
         return None
     # fitted to one half of the motion it must explain the other, both ways; an arm may rest in one half of it
-    turns = samples * 2 * FOLDS // len(samples) % 2
+    columns, turns = columns[:, :, used], samples * 2 * FOLDS // len(samples) % 2
     for half in (0, 1):
-        learnt = _stacked(columns[used][:, turns == half], comparison, samples[turns == half])
-        asked, wanted = _stacked(columns[used][:, turns != half], comparison, samples[turns != half])
+        learnt = _stacked(columns[turns == half], comparison, samples[turns == half])
+        asked, wanted = _stacked(columns[turns != half], comparison, samples[turns != half])
         left = wanted - asked @ _solved(*learnt)[0]
         if float(left @ left) > (1 - SMALLEST_CAUSE_SHARE) * float(wanted @ wanted):
             return None
@@ -414,35 +416,33 @@ def coupled_drive(model: DynamicsModel, comparison: Comparison, residual: Array,
     return None
 
 
-def carriers(model: DynamicsModel) -> dict[str, int]:
-    """The body that carries each tip, by the link in whose frame places on it are stated.
+def tip_places(model: DynamicsModel) -> dict[str, tuple[int, Pose]]:
+    """The frames in which a body at each tip that moves is stated, by link: of which body, and where in it.
 
-    That is the tip itself, but of a further tip without a joint of its own the link that carries it.
+    That is the tip's own, but of a further tip that of the link with a joint that carries it.
     """
-    lumped = model.source.module.facts["lumped"]
-    found = {model.tip: model.tip_body}
-    for tip in model.tips[1:]:
-        link = next((body for body, links in lumped.items() if tip in links), tip)
-        found[link] = model.bodies.index(link)
-    return found
+    (body, R, p), *others = model.source.module.facts["tip_frames"]
+    found = {model.tip: (body, Pose(R, p))} | {model.bodies[k]: (k, Pose()) for k, *_ in others if k >= 0}
+    return {frame: place for frame, place in found.items() if place[0] >= 0}
+
+
+def point_parameters(pose: Pose, c: Vector) -> Array:
+    """Inertial parameters (10,) of a point of unit mass at ``c`` in a frame, about its body's origin."""
+    return np.array(about_origin(moved_inertia(pose, Inertia(1.0, c, (ZERO, ZERO, ZERO)))))
 
 
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Array:
     """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
+    if isinstance(cause, LinkError):
+        body = model.bodies.index(cause.link)
+        added = (cause.factor - 1) * model.inertial_parameters[10 * body : 10 * body + 10]
+    else:
+        body, pose = tip_places(model)[cause.frame]
+        added = cause.mass * point_parameters(pose, cause.com)
     parts = []
     for interval in motion.intervals:
-        states = interval.q, interval.qd, interval.qdd
-        if isinstance(cause, LinkError):
-            added = (cause.factor - 1) * _body_columns(model, *states)[model.bodies.index(cause.link)]
-        elif cause.frame == model.tip:
-            body = _with_payload(model, abs(cause.mass), cause.com).inverse_dynamics(*states)
-            added = np.sign(cause.mass) * (body - _with_payload(model, 0.0).inverse_dynamics(*states))
-        else:
-            c, carrier = np.array(cause.com), carriers(model)[cause.frame]
-            J = c @ c * np.eye(3) - np.outer(c, c)
-            pi = cause.mass * np.array([1.0, *c, *J[np.triu_indices(3)]])
-            added = np.concatenate([Y[:, :, carrier] @ pi for Y in _regressors(model, *states)])
-        parts.append(smoothed(added, motion))
+        regressors = _regressors(model, interval.q, interval.qd, interval.qdd)
+        parts.append(smoothed(np.concatenate([Y[:, :, body] @ added for Y in regressors]), motion))
     return np.concatenate(parts)
 
 
@@ -462,63 +462,46 @@ def _friction(comparison: Comparison, joint: int) -> tuple[Array, Array, Array]:
 
 
 def _stacked(columns: Array, comparison: Comparison, part: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Columns (unknowns, N, n) and the residual of the same part, joint under joint: (n N, unknowns), (n N,).
+    """Columns (N, n, unknowns) and the residual of the same part, joint under joint: (n N, unknowns), (n N,).
 
     Friction and offset are taken out, and each joint counts in units of its measured effort; a joint
     without any is left out.
     """
     scale = np.sqrt(np.mean(comparison.measured**2, axis=0))
-    joints = [np.empty((0, len(columns) + 1))]
+    joints = [np.empty((0, columns.shape[2] + 1))]
     for j in np.flatnonzero(scale):
         friction = np.stack(_friction(comparison, int(j)), axis=1)[part]
-        both = np.column_stack([columns[:, :, j].T, comparison.residual[part, j]]) / scale[j]
+        both = np.column_stack([columns[:, j], comparison.residual[part, j]]) / scale[j]
         joints.append(both - friction @ np.linalg.lstsq(friction, both, rcond=None)[0])
     whole = np.concatenate(joints)
     return whole[:, :-1], whole[:, -1]
 
 
 def _columns_of_causes(model: DynamicsModel, motion: Motion) -> Array:
-    """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 tips + bodies, N, n)."""
-    parts: list[Array] = []
-    further = list(carriers(model).values())[1:]
-    for interval in motion.intervals:
-        missing = SAMPLES - sum(part.shape[1] for part in parts)
-        if missing > 0:
-            states = [x[: missing + 2 * motion.edge] for x in (interval.q, interval.qd, interval.qdd)]
-            columns = _tip_columns(model, *states)
-            if further:  # mass and first moment of a point-like body, in the frame of the link
-                Y = np.concatenate([Y[:, :, further, :4] for Y in _regressors(model, *states)])
-                columns += [Y[:, :, k, i] for k in range(len(further)) for i in range(4)]
-            columns += _body_columns(model, *states)
-            parts.append(np.stack([smoothed(column, motion) for column in columns]))
-    return np.concatenate(parts, axis=1)
+    """Effort per unit of each cause over the first ``SAMPLES`` samples, filtered: (N, n, 4 tips + bodies).
 
-
-def _tip_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
-    """Effort per unit of mass and of first moment of a point-like body in the tip frame.
-
-    It is linear in both: m Y_0 + m c_x Y_x + m c_y Y_y + m c_z Y_z. From the model's own torques tau(m, c),
-    Y_0 = tau(1, 0) - tau(0, 0) and Y_x = (tau(1, e_x) - tau(1, -e_x)) / 2, in which the body's
-    inertia, even in c, drops out.
+    Of a body, the unit is what the model has. Of a point-like one at a tip, they are mass and first moment:
+    of its parameters pi(c), quadratic in its place, pi(0) and (pi(e) - pi(-e)) / 2 for each axis e.
     """
-
-    def effort(mass: float, com: Vector = ZERO) -> Array:
-        return _with_payload(model, mass, com).inverse_dynamics(q, qd, qdd)
-
-    axes: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    moments = [(effort(1.0, (x, y, z)) - effort(1.0, (-x, -y, -z))) / 2 for x, y, z in axes]
-    return [effort(1.0) - effort(0.0), *moments]
-
-
-def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> DynamicsModel:
-    return model.with_parameters(payload=Payload(mass, com))
-
-
-def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
-    """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
-    parameters = model.inertial_parameters.reshape(-1, 10)
-    pieces = [np.einsum("tjbk,bk->btj", Y, parameters) for Y in _regressors(model, q, qd, qdd)]
-    return list(np.concatenate(pieces, axis=1))
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    tips = []
+    for k, pose in tip_places(model).values():
+        moments = (
+            (point_parameters(pose, (x, y, z)) - point_parameters(pose, (-x, -y, -z))) / 2
+            for x, y, z in IDENTITY
+        )
+        tips.append((k, np.stack([point_parameters(pose, ZERO), *moments], axis=1)))
+    parts: list[Array] = []
+    for interval in motion.intervals:
+        missing = SAMPLES - sum(map(len, parts))
+        if missing > 0:
+            states = (x[: missing + 2 * motion.edge] for x in (interval.q, interval.qd, interval.qdd))
+            columns = [
+                np.concatenate([*(Y[:, :, k] @ units for k, units in tips), (Y * bodies).sum(axis=3)], axis=2)
+                for Y in _regressors(model, *states)
+            ]
+            parts.append(smoothed(np.concatenate(columns), motion))
+    return np.concatenate(parts)
 
 
 def _regressors(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> Iterator[Array]:
