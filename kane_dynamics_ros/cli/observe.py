@@ -27,13 +27,7 @@ from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.motion import estimate
-from kane_dynamics_ros.replay.recording import (
-    Recording,
-    check_clock,
-    check_units,
-    read_recording,
-    read_renamings,
-)
+from kane_dynamics_ros.replay.recording import Recording, read_for, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.node_parameters import NODE, OF_THE_MODEL, file_parameters, with_parameter_file
 from kane_dynamics_ros.text import named
@@ -85,20 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
         lines = []
         with Progress() as progress:
             progress.doing("reading the bag")
-            turning = [joint.name for joint in model.joints if joint.kind != "prismatic"]
-            recording = read_recording(
-                bag, model.joint_names, arguments.topic, renamings=renamings, revolving=turning
-            )
-            states = recording.states
-            check_clock(bag, recording.topic, states)
-            check_units(bag, recording.topic, states.position, model.joints)
+            recording = read_for(model, bag, arguments.topic, renamings)
             progress.doing("looking for contacts")
             if arguments.calibrate:
                 _require_signals(recording)
                 recordings.append(recording)
             elif arguments.thresholds is not None:
                 settings = read_thresholds(arguments.thresholds, model, beyond)
-                lines = collision_lines(bag, observed(states, settings)[1])
+                lines = collision_lines(bag, observed(recording.states, settings)[1])
             else:
                 lines = _contacts(arguments, recording, model, beyond, folder)
         damages += recording.damages

@@ -15,13 +15,12 @@ from kane_dynamics_ros.replay.compression import ZSTD_MAGIC, CompressionError, u
 from kane_dynamics_ros.replay.errors import BagError, damaged
 from kane_dynamics_ros.replay.mcap import MAGIC as MCAP_MAGIC
 from kane_dynamics_ros.replay.mcap import McapFile
-from kane_dynamics_ros.replay.messages import Block, Topic, block_of
+from kane_dynamics_ros.replay.messages import Block, Topic, blocks_of
 from kane_dynamics_ros.replay.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 STORAGES = "MCAP and SQLite 3 files, each also under zstd"
 LARGEST_METADATA = 2**24  # [bytes] of metadata.yaml that are read
-TOGETHER = 2**26  # [bytes] of decompressed messages that make a block
 
 
 @dataclass
@@ -151,20 +150,13 @@ def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
     if not (block.buffer[heads] == np.frombuffer(ZSTD_MAGIC, np.uint8)).all(axis=1).any():
         yield block
         return
-    received: list[int] = []
-    messages: list[bytes] = []
-    size = 0
-    for i, time in enumerate(block.received.tolist()):
-        message = block.message(i)
-        try:
-            messages.append(unpacked_message(message) if message.startswith(ZSTD_MAGIC) else message)
-        except CompressionError:
-            spoiled[block.topic] += 1
-            continue
-        received.append(time)
-        size += len(messages[-1])
-        if size > TOGETHER:
-            yield block_of(block.topic, received, messages)
-            received, messages, size = [], [], 0
-    if messages:
-        yield block_of(block.topic, received, messages)
+
+    def messages() -> Iterator[tuple[int, bytes]]:
+        for i, time in enumerate(block.received.tolist()):
+            message = block.message(i)
+            try:
+                yield time, unpacked_message(message) if message.startswith(ZSTD_MAGIC) else message
+            except CompressionError:
+                spoiled[block.topic] += 1
+
+    yield from blocks_of(block.topic, messages())

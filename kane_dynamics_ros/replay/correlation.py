@@ -94,11 +94,13 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
         return None
     grid = start + np.arange(samples) * (step * 1e9)
     products, powers = np.zeros(2 * lags + 1), np.zeros(2)
+    middle = samples - 2  # where the correlation has no lag, of as many changes and one more
     for j in range(effort.shape[1]):
         known = np.isfinite(effort[:, j])
         measured = np.diff(np.interp(grid, received[known], effort[known, j]))
         commanded = np.diff(np.interp(grid, commands.received, commands.effort[:, j]))
-        products += _correlated(measured, commanded, lags)
+        whole = signal.correlate(measured, commanded, method="fft")
+        products += whole[middle - lags : middle + lags + 1]
         powers += (measured @ measured, commanded @ commanded)
     if not powers.all():
         return None
@@ -120,13 +122,6 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
 def _period(received: Integers) -> float:
     """The usual time between messages [s]."""
     return float(np.median(np.diff(received))) * 1e-9
-
-
-def _correlated(measured: Array, commanded: Array, lags: int) -> Array:
-    """Sum of measured[i + k] commanded[i] for k from -lags to lags."""
-    whole = signal.correlate(measured, commanded, mode="full", method="fft")
-    middle = len(commanded) - 1
-    return np.asarray(whole[middle - lags : middle + lags + 1])
 
 
 def _parabola(values: Array, peak: int) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from kane_dynamics_ros.description import DescriptionError, check_origin, load_r
 from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.replay.bag import bag_files
 from kane_dynamics_ros.replay.motion import estimate_recording
-from kane_dynamics_ros.replay.recording import Renaming, check_clock, check_units, read_recording
+from kane_dynamics_ros.replay.recording import Renaming, read_for
 from kane_dynamics_ros.replay.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.node_parameters import with_parameter_file
@@ -67,10 +67,7 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
             model = model.with_urdf_friction()
         model, beyond = with_parameter_file(model, job.parameters)
         doing("reading the bag")
-        revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
-        recording = read_recording(job.bag, model.joint_names, job.topic, job.rename, revolving=revolving)
-        check_clock(job.bag, recording.topic, recording.states)
-        check_units(job.bag, recording.topic, recording.states.position, model.joints)
+        recording = read_for(model, job.bag, job.topic, job.rename)
         doing("estimating accelerations")
         estimated = estimate_recording(recording, job.cutoff)
         del recording  # its samples must be gone before the model's efforts need their memory

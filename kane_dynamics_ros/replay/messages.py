@@ -7,7 +7,7 @@ messages in a row, so only the first of them is walked through byte by byte.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +31,8 @@ JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 FIELDS = ("position", "velocity", "effort")
 UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
 KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
+ROWS = 512  # messages a block: few enough to stay in the processor's cache from here to the decoded arrays
+TOGETHER = 2**26  # [bytes] of messages a block
 AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
@@ -86,6 +88,27 @@ class Block:
         places = self.offsets[chosen] + start
         gathered: NDArray[Any] = sliding_window_view(self.buffer, number * dtype.itemsize)[places].view(dtype)
         return gathered
+
+
+def blocks_of(topic: str, messages: Iterable[tuple[int, bytes]]) -> Iterator[Block]:
+    """Blocks of receive times [ns] and messages that come one by one; what came before an error, too."""
+    received: list[int] = []
+    together: list[bytes] = []
+    size = 0
+    try:
+        for time, message in messages:
+            received.append(time)
+            together.append(message)
+            size += len(message)
+            if len(received) >= ROWS or size > TOGETHER:
+                yield block_of(topic, received, together)
+                received, together, size = [], [], 0
+    except Exception:
+        if received:
+            yield block_of(topic, received, together)
+        raise
+    if received:
+        yield block_of(topic, received, together)
 
 
 def block_of(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Block:

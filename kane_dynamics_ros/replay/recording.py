@@ -21,7 +21,7 @@ from kane_dynamics_ros.replay import messages
 from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE, Commands, JointStates, Topic
-from kane_dynamics_ros.runtime import JointInfo
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
 from kane_dynamics_ros.text import listed, named
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
@@ -347,6 +347,15 @@ def read_recording(
         seconds=time.perf_counter() - start,
         revolving=tuple(joint for joint in joints if joint in revolving),
     )
+
+
+def read_for(model: DynamicsModel, bag: Path, topic: str | None, renamings: Sequence[Renaming]) -> Recording:
+    """Read a bag for a model. Raises ``BagError`` for stamps of several clocks and for other units, too."""
+    turning = [joint.name for joint in model.joints if joint.kind != "prismatic"]
+    recording = read_recording(bag, model.joint_names, topic, renamings, revolving=turning)
+    check_clock(bag, recording.topic, recording.states)
+    check_units(bag, recording.topic, recording.states.position, model.joints)
+    return recording
 
 
 def refuse_incomplete(

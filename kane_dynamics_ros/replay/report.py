@@ -1,7 +1,6 @@
 """The report of one bag: ``report.json``, ``report.html``, ``view.html`` and the bag ``predicted``."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -185,9 +184,8 @@ def write_report(
     Raises what ``check_folder`` does before anything is written, and ``OutputFileError``.
     """
     check_folder(analysis.verdict.bag, folder)
-    verdict = {field.name: getattr(analysis.verdict, field.name) for field in fields(analysis.verdict)}
     with whole_results(folder, [*PAGES, PREDICTED_BAG], COMMAND) as part:
-        write_file(part / "report.json", json_text({"format": FORMAT, **verdict}))
+        write_file(part / "report.json", json_text({"format": FORMAT, **vars(analysis.verdict)}))
         viewed, warnings = write_view(estimated, analysis, model, urdf, part / "view.html", xacro)
         write_page(analysis, part / "report.html", viewed)
         write_prediction_bag(estimated, analysis.comparison, part / PREDICTED_BAG)

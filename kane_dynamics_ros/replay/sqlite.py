@@ -15,15 +15,13 @@ from pathlib import Path
 
 from kane_dynamics_ros.replay.compression import LARGEST_MESSAGE
 from kane_dynamics_ros.replay.errors import damaged
-from kane_dynamics_ros.replay.messages import Block, Topic, block_of
+from kane_dynamics_ros.replay.messages import Block, Topic, blocks_of
 
 TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('topics', 'messages')"
 TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id LIMIT 65536"
 # A damaged file may hold anything in any column; the length of a row is known before the row is read.
 MESSAGES = f"""SELECT timestamp, data FROM messages WHERE topic_id = ? AND typeof(timestamp) = 'integer'
 AND typeof(data) = 'blob' AND length(data) <= {LARGEST_MESSAGE} ORDER BY id"""
-ROWS = 512  # rows a block: few enough to stay in the processor's cache from here to the decoded arrays
-TOGETHER = 2**26  # [bytes] of messages a block
 STEPS = 1_000_000  # of SQLite's virtual machine between two looks at how many there were
 STEPS_PER_BYTE = 64  # a row of some 30 bytes takes some 20 steps a topic
 
@@ -53,7 +51,7 @@ class SqliteFile:
                 for name in names:
                     query = "SELECT id FROM topics WHERE CAST(name AS BLOB) = ? LIMIT 1024"
                     for (number,) in database.execute(query, (name.encode(),)).fetchall():
-                        for block in _blocks(database, name, number):
+                        for block in blocks_of(name, database.execute(MESSAGES, (number,))):
                             left -= len(block.buffer)
                             if left < 0:
                                 raise damaged(self.source, "its pages lead to each other")
@@ -96,24 +94,3 @@ def whole_pages(file: Path, copy: Path) -> Path:
         shutil.copyfile(file, copy)
     os.truncate(copy, size - rest)
     return copy
-
-
-def _blocks(database: sqlite3.Connection, name: str, number: object) -> Iterator[Block]:
-    """A topic's messages in the order of recording. Raises ``sqlite3.Error`` after the last readable one."""
-    received: list[int] = []
-    messages: list[bytes] = []
-    size = 0
-    try:
-        for time, data in database.execute(MESSAGES, (number,)):
-            received.append(time)
-            messages.append(data)
-            size += len(data)
-            if len(received) >= ROWS or size > TOGETHER:
-                yield block_of(name, received, messages)
-                received, messages, size = [], [], 0
-    except sqlite3.Error:
-        if received:
-            yield block_of(name, received, messages)
-        raise
-    if received:
-        yield block_of(name, received, messages)
