@@ -213,9 +213,7 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
 
     A gripper is where several joints leave one rigid body, each with at most ``FINGER`` moving joints.
     """
-    below: dict[str, list[Joint]] = {}
-    for joint in robot.joints:
-        below.setdefault(joint.parent, []).append(joint)
+    above, below = robot.above, robot.below
 
     def moving(joint: Joint) -> int:
         return (joint.kind != "fixed") + sum(moving(each) for each in below.get(joint.child, ()))
@@ -226,15 +224,12 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
             found += leaving(joint.child) if joint.kind == "fixed" else [joint]
         return found
 
-    above = {joint.child: joint for joint in robot.joints}
-    joints = {joint.name: joint for joint in robot.joints}
     for name in chain.coordinates[1:]:
-        link = joints[name].parent
+        tip = link = robot.joint_named[name].parent
         while link in above and above[link].kind == "fixed":
             link = above[link].parent
         fingers = leaving(link)
         if len(fingers) > 1 and all(moving(finger) <= FINGER for finger in fingers):
-            tip = joints[name].parent
             named = ", ".join(finger.name for finger in fingers)
             note = f"tip {tip!r} was chosen: {named} are a gripper; --tip chooses another"
             return serial_chain(robot, tip, lock=dict(chain.locked), root=chain.root), [note]

@@ -44,17 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     period = cli.positive("--period", f"seconds, from 1 to {LONGEST:g}", 1.0, LONGEST)
     text = "length of the motion [s]; default: %(default)g"
     add("--period", type=period, default=20.0, metavar="X", help=text)
-    for option, unit, default, text in (
-        ("--part", "a part of the limits", 0.9, "fraction of every limit to use"),
-        (
-            "--range",
-            "rad or m",
-            excitation.UNLIMITED_RANGE,
-            "widest motion to a side of a joint's middle [rad or m]",
-        ),
-    ):
-        number, text = cli.positive(option, unit), f"{text}; default: %(default)g"
-        add(option, type=number, default=default, metavar="X", help=text)
+    part = cli.positive("--part", "a part of all limits, at most 1", most=1.0)
+    text = "fraction of every limit to use; default: %(default)g"
+    add("--part", type=part, default=0.9, metavar="X", help=text)
+    way, text = cli.positive("--range", "rad or m"), "widest motion to a side of a joint's middle [rad or m]"
+    text = f"{text}; default: %(default)g"
+    add("--range", type=way, default=excitation.UNLIMITED_RANGE, metavar="X", help=text)
     number = cli.positive("--acceleration", "rad/s^2 or m/s^2")
     text = "limit of every joint; default: the velocity limit within 0.25 s"
     add("--acceleration", type=number, metavar="X", help=text)
@@ -84,9 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
     notes: list[str] = []
     if arguments.tip is None:
         chain, notes = cli.without_gripper(robot, chain)
-    if arguments.part > 1.0:
-        message = f"--part {arguments.part:g}: give the part of all limits to use, above 0 and at most 1"
-        raise cli.ArgumentError(message, "part", found=arguments.part)
     if arguments.root is not None and arguments.floor is None:
         notes.append(f"the floor is where {arguments.root!r} stands; --floor gives its height in that link")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, Progress() as progress:

@@ -191,8 +191,7 @@ def chain_for(
     proposed = recording.proposal(chain.coordinates, found)
     if arguments.tip is None and proposed is None and missing == list(range(missing[0], len(names))):
         if known:
-            joints = {joint.name: joint for joint in robot.joints}
-            tip = joints[chain.coordinates[missing[0]]].parent
+            tip = robot.joint_named[chain.coordinates[missing[0]]].parent
             last = ", ".join(chain.coordinates[k] for k in missing)
             note = f"tip {tip!r} was chosen, for the bag has no {last}; --tip chooses another"
             return serial_chain(robot, tip, root=chain.root, lock=dict(chain.locked)), [note]
@@ -208,10 +207,9 @@ def recorded_part(robot: Robot, chain: Chain, missing: Sequence[int]) -> str:
     kept = sorted(set(range(len(chain.coordinates))) - set(missing))
     if len(kept) < 2 or kept[-1] - kept[0] >= len(kept):
         return ""
-    parents = {joint.name: joint.parent for joint in robot.joints}
-    options = [f"--root {parents[chain.coordinates[kept[0]]]}"] if kept[0] else []
-    if kept[-1] + 1 < len(chain.coordinates):
-        options.append(f"--tip {parents[chain.coordinates[kept[-1] + 1]]}")
+    parents = [robot.joint_named[name].parent for name in chain.coordinates]
+    options = [f"--root {parents[kept[0]]}"] if kept[0] else []
+    options += [f"--tip {tip}" for tip in parents[kept[-1] + 1 :][:1]]
     return " ".join(options)
 
 

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--scale",
         metavar="PART",
-        type=cli.positive("--scale", "a part of the limits, at most 1"),
+        type=cli.positive("--scale", "a part of the limits, at most 1", most=1.0),
         default=0.9,
         help="of every limit that is used; default: %(default)s",
     )
@@ -96,15 +96,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise cli.ArgumentError("give either --urdf or --model", "urdf")
     if not 0.0 <= arguments.tolerance < math.inf:
         raise cli.unusable("--tolerance", f"{arguments.tolerance:g}", "give a distance, 0 or more")
-    scale = arguments.scale
-    if scale > 1.0:
-        raise cli.unusable("--scale", f"{scale:g}", "allowed is a part of the limits, at most 1")
     given = read_trajectory(arguments.path)
     with Progress() as progress:
         progress.doing("deriving the equations")
         chain = cli.chain_of(arguments) if arguments.urdf else None
         model = (derived_model(chain) if chain else load_model(arguments.model)).with_urdf_friction()
-        limits = _limits(arguments, model, scale)
+        limits = _limits(arguments, model)
         payloads = _payloads(arguments.payload)
         models = [model.with_parameters(payload=payload) for payload in payloads]
         progress.doing("looking for the fastest timing")
@@ -120,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join([*told, *lines(motion, model.joint_names, limits)]))
     print(
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {motion.duration:.3f} s "
-        f"({before:.3f} s as given), {scale:g} of every limit; {plot} shows it"
+        f"({before:.3f} s as given), {arguments.scale:g} of every limit; {plot} shows it"
     )
     if len(payloads) > 1:
         print(
@@ -133,12 +130,12 @@ def run(arguments: argparse.Namespace) -> int:
 # Limits
 
 
-def _limits(arguments: argparse.Namespace, model: DynamicsModel, scale: float) -> RetimingLimits:
+def _limits(arguments: argparse.Namespace, model: DynamicsModel) -> RetimingLimits:
     """The URDF's limits or those of the file, this part of them, without the margin for the model's error."""
     limits = urdf_limits(model.joints)
     if arguments.limits is not None:
         limits = read_limits(arguments.limits, model.joints)
-    limits = limits.scaled(scale)
+    limits = limits.scaled(arguments.scale)
     if arguments.identified is None:
         return limits
     margin = RESIDUALS * read_residuals(arguments.identified, model.joint_names)

@@ -176,7 +176,6 @@ def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
 
     Damping, friction and rotor inertia are those of the coordinate, followers' included.
     """
-    leaders = {j.name: j for j in chain.joints}
     return tuple(
         (
             joint.name,
@@ -191,11 +190,7 @@ def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
             joint.initial_position,
         )
         for joint, damping, friction, rotor_inertia in zip(
-            (leaders[name] for name in chain.coordinates),
-            chain.damping,
-            chain.friction,
-            chain.rotor_inertia,
-            strict=True,
+            chain.leaders, chain.damping, chain.friction, chain.rotor_inertia, strict=True
         )
     )
 

@@ -83,7 +83,7 @@ def judge(chain: Chain, robot: Robot, *, default_tip: bool, strict: bool) -> Not
     if not notes.errors:  # else there are no numbers to judge
         judge_resistance(chain.joints, default_tip, robot, notes)
         note_weak_limits(chain, robot, notes)
-    judge_inertias(chain.joints, default_tip, robot, notes)
+    judge_inertias(chain, default_tip, robot, notes)
     note_joints(moving, inside, notes)
     note_inertias(moved_links, robot, notes)
     note_inertias_about_origins(moved_links, notes)
@@ -163,12 +163,13 @@ def judge_defects(
 # Whether the bodies can exist, as far as their motion shows it
 
 
-def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot, notes: Notes) -> None:
+def judge_inertias(chain: Chain, default_tip: bool, robot: Robot, notes: Notes) -> None:
     """Refuse inertias that make the mass matrix indefinite, and warn of other impossible ones.
 
     The warning is serious where they act at all. Judged are the principal moments of the body that moves:
     the link with all that is fixed to it.
     """
+    joints = chain.joints
     harmless = {link.name: "the link does not move with the chain" for link in robot.links}
     least: float | None = None  # eigenvalue of the mass matrix; costly, so only where it is asked for
     for joint, axes in zip(joints, turning_axes(joints), strict=True):
@@ -182,7 +183,7 @@ def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot
             message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
             notes.add("KD406", message, *place[1:])
             continue
-        least = least_eigenvalue(joints) if least is None else least
+        least = least_eigenvalue(chain) if least is None else least
         indefinite = least < 0.0 and geometry.principal_moments(link.inertia.tensor)[0] < -geometry.ROUNDING
         harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         error = refusal(
@@ -285,15 +286,13 @@ def flange_of(joint: ChainJoint) -> str:
     return next(called, joint.body)
 
 
-def least_eigenvalue(joints: Sequence[ChainJoint]) -> float:
+def least_eigenvalue(chain: Chain) -> float:
     """The least eigenvalue of the mass matrix that a search finds, over its largest at that pose.
 
     At the zero pose and ``POSES`` others within the limits, the same in every run, the worst of which is made
     worse joint by joint. Rounding counts as 0.
     """
-    leaders = [
-        next(j for j in joints if j.coordinate == k) for k in range(1 + max(j.coordinate for j in joints))
-    ]
+    joints, leaders = chain.joints, chain.leaders
     worst, at = min((relative_least_eigenvalue(joints, q), q) for q in poses(leaders, POSES))
     if len(leaders) <= SEARCHED:
         for index, joint in enumerate(leaders):
@@ -501,8 +500,7 @@ def note_weak_limits(chain: Chain, robot: Robot, notes: Notes) -> None:
 
     Tries the zero pose and ``LIFTED`` others within the limits, the same in every run.
     """
-    by_name = {joint.name: joint for joint in chain.joints}
-    leaders = [by_name[name] for name in chain.coordinates]
+    leaders = chain.leaders
     efforts = gravity_efforts(chain.joints, poses(leaders, LIFTED), chain.gravity)
     worst = np.max(np.abs(efforts), axis=0).tolist()
     turning = [

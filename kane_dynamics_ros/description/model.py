@@ -137,6 +137,11 @@ class Robot:
         return {link.name: link for link in self.links}
 
     @cached_property
+    def joint_named(self) -> dict[str, Joint]:
+        """The joints by name, in file order."""
+        return {joint.name: joint for joint in self.joints}
+
+    @cached_property
     def above(self) -> dict[str, Joint]:
         """The joint that carries each link but the root."""
         return {joint.child: joint for joint in self.joints}
@@ -225,6 +230,12 @@ class Chain:
     def tips(self) -> tuple[str, ...]:
         """All links to which the chain leads, the tip first."""
         return self.tip, *self.branches
+
+    @property
+    def leaders(self) -> tuple[ChainJoint, ...]:
+        """The joint of each coordinate, without those that follow it."""
+        by_name = {joint.name: joint for joint in self.joints}
+        return tuple(by_name[name] for name in self.coordinates)
 
     @property
     def rotor_inertia(self) -> tuple[float, ...]:

@@ -157,7 +157,7 @@ def hold(robot: Robot, lock: Mapping[str, float], root: str | None = None) -> He
     A held joint is where it is locked, where its leader says, or at 0 or the limit nearest to it. Joints that
     are not below link ``root`` are held. Raises ``DescriptionError`` for a joint that cannot be locked so.
     """
-    joints = {joint.name: joint for joint in robot.joints}
+    joints = robot.joint_named
     for name, value in lock.items():
         if name not in joints:
             raise unknown_name(Place(robot.source), "joint", name, joints)

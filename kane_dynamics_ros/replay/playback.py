@@ -99,8 +99,7 @@ def _sampled(states: JointStates, times: Array, chain: Chain) -> tuple[Array, Ar
     """Position and effort (n, N) at given times [ns], between stamps linear; NaN where never told."""
     order = np.argsort(states.stamps, kind="stable")
     stamps = states.stamps[order]
-    kinds = {joint.name: joint.kind for joint in chain.joints}
-    turning = [j for j, name in enumerate(chain.coordinates) if kinds[name] != "prismatic"]
+    turning = [j for j, joint in enumerate(chain.leaders) if joint.kind != "prismatic"]
 
     def at(values: Array) -> Array:
         told = np.isfinite(values)

@@ -63,12 +63,11 @@ class ClosedChain:
     @cached_property
     def slides(self) -> frozenset[int]:
         """The tree's coordinates that are positions [m]; the others are angles."""
-        kinds = {joint.name: joint.kind for joint in self.tree.joints}
-        return frozenset(r for r, name in enumerate(self.tree.coordinates) if kinds[name] == "prismatic")
+        return frozenset(r for r, joint in enumerate(self.tree.leaders) if joint.kind == "prismatic")
 
     def limits(self, r: int) -> tuple[float, float] | None:
         """Of a tree's coordinate [rad or m]; None: it has none, or turns freely."""
-        joint = next(joint for joint in self.tree.joints if joint.name == self.tree.coordinates[r])
+        joint = self.tree.leaders[r]
         lower, upper = joint.limits.lower, joint.limits.upper
         return None if lower is None or upper is None or joint.kind == "continuous" else (lower, upper)
 

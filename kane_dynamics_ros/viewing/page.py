@@ -119,8 +119,7 @@ class ShownRobot(NamedTuple):
         return Quantity(label, self._units("N m", "N"), curves)
 
     def _units(self, turning: str, sliding: str) -> tuple[str, ...]:
-        kinds = {joint.name: joint.kind for joint in self.chain.joints}
-        return tuple(sliding if kinds[name] == "prismatic" else turning for name in self.chain.coordinates)
+        return tuple(sliding if joint.kind == "prismatic" else turning for joint in self.chain.leaders)
 
     def playback(
         self, title: str, times: Array, label: str, position: Array, quantities: tuple[Quantity, ...]

@@ -144,9 +144,8 @@ def check_model(model: DynamicsModel, description: str) -> None:
 
 def _differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
     """What differs of joints with the same names, and of their bodies; one phrase each."""
-    kinds = {joint.name: joint.kind for joint in chain.joints}
     described = {
-        "kind": [kinds[name] for name in chain.coordinates],
+        "kind": [joint.kind for joint in chain.leaders],
         "damping": chain.damping,
         "friction": chain.friction,
         "rotor_inertia": chain.rotor_inertia,
