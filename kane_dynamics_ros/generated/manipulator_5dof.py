@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 3,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '6345b2f151fa126912860d54169bd00d03b4ac354db8bbceb25ceb2b8b947857',
+ 'c_sha256': '3d9baa28f70bb5b41fd0f5e7961b69de6fab5495f1c5203a32109cfccd117668',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2795,4 +2795,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "992e329cc1f61cbf88d93403fa110e00bc5b31013ed797b2c5c325cedd504c9f"
+CONTENT_SHA256 = "d9f8347da8b44d6a3edea6c6542ca1a5cc4ab7e4ea1d2ed38aa5237442b17659"

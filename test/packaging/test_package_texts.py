@@ -1,6 +1,7 @@
 """What a package consists of: the same bytes each time, no name as code, the node's parameters."""
 
 import ast
+import ctypes
 import platform
 import re
 import shutil
@@ -371,11 +372,13 @@ def test_manifest_plugins_and_launch_file_are_well_formed(package: Path) -> None
 def test_the_library_builds_without_ros_and_other_packages_find_it(
     package: Path, tmp_path: Path, native: str
 ) -> None:
-    """For this processor alone, or twice: then the loader takes the one of x86-64-v3 where it can."""
+    """For this processor alone, or twice: then the loader takes the one of x86-64-v3 where it can.
+
+    The functions for many states are there where they are asked for: with the first.
+    """
     build, prefix, user = tmp_path / "build", tmp_path / "prefix", tmp_path / "user"
-    compiled(
-        ["cmake", "-S", package, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", f"-DARM_DYNAMICS_NATIVE={native}"]
-    )
+    options = [f"-DARM_DYNAMICS_{name}={native}" for name in ("NATIVE", "BATCHES")]
+    compiled(["cmake", "-S", package, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", *options])
     compiled(["cmake", "--build", build])
     compiled(["cmake", "--install", build, "--prefix", prefix])
     user.mkdir()
@@ -395,6 +398,8 @@ def test_the_library_builds_without_ros_and_other_packages_find_it(
     assert second.is_file() == (native == "OFF" and X86_64_LINUX)
     loaded = subprocess.run(["ldd", user / "build" / "user"], capture_output=True, text=True, check=False)
     assert (str(second) in loaded.stdout) == (native == "OFF" and X86_64_V3)
+    library = ctypes.CDLL(str(prefix / "lib" / "libarm_dynamics.so"))
+    assert hasattr(library, "arm_dynamics_inverse_dynamics_batch") == (native == "ON")
 
 
 @needs_a_compiler

@@ -20,7 +20,8 @@ $banner
    add up; tip_pose, tip_jacobian and tip_velocity are those of the first. //? tips
    Joints that follow by loops are the exception: their friction, follower_viscous and follower_coulomb of //? followers
    the parameters, is in inverse and forward dynamics, bias, their derivatives and reaction_wrenches. //? followers
-   Each function has a form for count states, row after row: ${name}_..._batch. //? batches
+   Each function has a form for count states, row after row: ${name}_..._batch; -DKD_WITHOUT_BATCHES leaves those //? batches
+   that compute several at once out of ${name}.c, of which the compiler then takes a third of its time. //? batches
 $legend
 */
 
