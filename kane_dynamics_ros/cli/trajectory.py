@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -19,12 +18,10 @@ from kane_dynamics_ros.control.approach import LONGEST, POINT_SPACING, approach_
 from kane_dynamics_ros.control.smooth_motion import PART, SampledMotion, fastest_motion, smooth_motion, speeds
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description.geometry import frames_at
 from kane_dynamics_ros.errors import unknown_joint
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import body_poses, placed_in_root, placements_at
-from kane_dynamics_ros.formulation.kane.segments import segments_of
-from kane_dynamics_ros.runtime import DynamicsModel, Vector, load_model
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.text import aligned, counted
 
 LEAST_DURATION = 4 * POINT_SPACING
@@ -104,12 +101,10 @@ def derived_model(chain: Chain) -> DynamicsModel:
 
 def lowest(chain: Chain, q: Array, up: Array) -> Array:
     """How high the lowest of all joints and the tip is along ``up`` (3,) in the root frame, (N,) [m]."""
-    found = []
-    for row in q.tolist():
-        poses = body_poses(placements_at(segments_of(chain), row, sine_cosine))
-        tip = placed_in_root(poses[chain.tip_body], chain.R_BT, chain.p_BoTo_B)
-        found.append([cast(Vector, pose.p_RoBo_R) for pose in (*poses, tip)])
-    return np.asarray((np.array(found) @ up).min(axis=1))
+    frames = frames_at(chain.joints, q)
+    carrier = frames[chain.tip_body]
+    points = (carrier.p + carrier.R @ chain.p_BoTo_B, *(frame.p for frame in frames))
+    return np.asarray(np.min(np.broadcast_arrays(*(point @ up for point in points)), axis=0))
 
 
 def table(model: DynamicsModel, motion: SampledMotion) -> list[str]:

@@ -1,13 +1,15 @@
 """Rotations, poses and sums of inertia on plain tuples: the same bits on every machine, whatever NumPy."""
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from kane_dynamics_ros import algebra
 from kane_dynamics_ros.algebra import add, apply, cross, dot, multiply, scale, subtract, symmetric, transpose
-from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, ChainJoint, Inertia, Matrix, Vector
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
@@ -67,15 +69,8 @@ def rotation_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
 
 
 def rotation_about(axis: Vector, angle: float) -> Matrix:
-    """Rodrigues' formula, ``axis`` a unit vector, ``angle`` [rad]: R = c 1 + (1 - c) a a^T + s [a]x."""
-    s, c = sine_cosine(angle)
-    x, y, z = axis
-    t = 1.0 - c
-    return (
-        (c + t * x * x, t * x * y - s * z, t * x * z + s * y),
-        (t * x * y + s * z, c + t * y * y, t * y * z - s * x),
-        (t * x * z - s * y, t * y * z + s * x, c + t * z * z),
-    )
+    """The rotation about a unit vector by ``angle`` [rad]."""
+    return cast(Matrix, algebra.rotation_about(axis, *sine_cosine(angle)))
 
 
 # Inertia: the parallel-axis theorem has its home here
@@ -183,3 +178,40 @@ def failed_condition(tensor: Matrix) -> str | None:
     if largest > smallest + middle + slack:
         return f"{found}, and the largest is more than the sum of the other two"
     return None
+
+
+# Where the bodies of a chain are, at many poses at once
+
+
+class Frames(NamedTuple):
+    """Of one body at P poses: its frame in the root's, and its joint's axis in root axes."""
+
+    R: algebra.Array  # (P, 3, 3)
+    p: algebra.Array  # (P, 3) [m]
+    axis: algebra.Array  # (P, 3)
+
+
+def frames_at(joints: Sequence[ChainJoint], poses: ArrayLike) -> list[Frames]:
+    """The frames of each body at each of P poses (P, n)."""
+    q = np.asarray(poses)
+    frames: list[Frames] = []
+    root = Frames(np.eye(3)[np.newaxis], np.zeros((1, 3)), np.zeros((1, 3)))
+    for joint in joints:
+        R, p, _ = frames[joint.parent] if joint.parent >= 0 else root
+        p = p + R @ joint.p_PoJo_P
+        R = R @ np.array(joint.R_PJ)
+        axis = R @ joint.axis
+        value = joint.multiplier * q[:, joint.coordinate, np.newaxis] + joint.offset
+        if joint.kind == "prismatic":
+            frames.append(Frames(R, p + value * axis, axis))
+        else:
+            frames.append(Frames(R @ turns_about(joint.axis, value), p, axis))
+    return frames
+
+
+def turns_about(axis: Vector, angles: algebra.Array) -> algebra.Array:
+    """Rodrigues' formula for P angles (P, 1) [rad]: R = 1 + s [a]x + (1 - c) [a]x^2, (P, 3, 3)."""
+    cross_a = np.cross(np.array(axis), np.eye(3)).T
+    s, c = np.sin(angles)[:, np.newaxis], np.cos(angles)[:, np.newaxis]
+    turns: algebra.Array = np.eye(3) + s * cross_a + (1.0 - c) * cross_a @ cross_a
+    return turns

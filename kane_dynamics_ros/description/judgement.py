@@ -11,7 +11,6 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -310,7 +309,7 @@ def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) 
     """
     n = len(q)
     M, bodies = np.zeros((n, n)), list[Array]()  # of each body omega and v_0, (2, 3, n)
-    for joint, frame in zip(joints, frames_at(joints, [q]), strict=True):
+    for joint, frame in zip(joints, geometry.frames_at(joints, [q]), strict=True):
         R, p, axis = frame.R[0], frame.p[0], joint.multiplier * frame.axis[0]
         motion = bodies[joint.parent].copy() if joint.parent >= 0 else np.zeros((2, 3, n))
         slides = joint.kind == "prismatic"
@@ -536,7 +535,7 @@ def note_weak_limits(chain: Chain, robot: Robot, notes: Notes) -> None:
             notes.add("KD505", message, *place)
 
 
-# Where the bodies of a chain are at given joint positions, and what holds them there against gravity
+# Poses of a chain, and what holds it there against gravity
 
 
 def position(joint: ChainJoint, fraction: float) -> float:
@@ -560,7 +559,7 @@ def gravity_efforts(joints: Sequence[ChainJoint], poses: Sequence[Sequence[float
     A joint carries the weight of all bodies beyond it: tau = -a . (c - o) x (m g), or -a . (m g) along its
     axis, for total mass m with centre c, axis a through o, and the free-fall acceleration g, (3,) [m/s^2].
     """
-    frames, g = frames_at(joints, poses), np.array(gravity)
+    frames, g = geometry.frames_at(joints, poses), np.array(gravity)
     efforts = np.zeros((len(poses), 1 + max(joint.coordinate for joint in joints)))
     masses = [joint.inertia.mass for joint in joints]  # and those of all bodies beyond, once these are met
     moments = [  # m c about the root's origin
@@ -575,37 +574,3 @@ def gravity_efforts(joints: Sequence[ChainJoint], poses: Sequence[Sequence[float
             masses[joint.parent] += mass
             moments[joint.parent] = moments[joint.parent] + moment
     return efforts
-
-
-class Frames(NamedTuple):
-    """Of one body at P poses: its frame in the root's, and its joint's axis in root axes."""
-
-    R: Array  # (P, 3, 3)
-    p: Array  # (P, 3) [m]
-    axis: Array  # (P, 3)
-
-
-def frames_at(joints: Sequence[ChainJoint], poses: Sequence[Sequence[float]]) -> list[Frames]:
-    """The frames of each body at each pose, (n,) coordinates."""
-    q = np.array(poses)
-    frames: list[Frames] = []
-    root = Frames(np.eye(3)[np.newaxis], np.zeros((1, 3)), np.zeros((1, 3)))
-    for joint in joints:
-        R, p, _ = frames[joint.parent] if joint.parent >= 0 else root
-        p = p + R @ joint.p_PoJo_P
-        R = R @ np.array(joint.R_PJ)
-        axis = R @ joint.axis
-        value = joint.multiplier * q[:, joint.coordinate, np.newaxis] + joint.offset
-        if joint.kind == "prismatic":
-            frames.append(Frames(R, p + value * axis, axis))
-        else:
-            frames.append(Frames(R @ turns_about(joint.axis, value), p, axis))
-    return frames
-
-
-def turns_about(axis: Vector, angles: Array) -> Array:
-    """Rodrigues' formula for P angles (P, 1) [rad]: R = 1 + s [a]x + (1 - c) [a]x^2, (P, 3, 3)."""
-    cross_a = np.cross(np.array(axis), np.eye(3)).T
-    s, c = np.sin(angles)[:, np.newaxis], np.cos(angles)[:, np.newaxis]
-    turns: Array = np.eye(3) + s * cross_a + (1.0 - c) * cross_a @ cross_a
-    return turns

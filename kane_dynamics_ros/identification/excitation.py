@@ -26,7 +26,8 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.algebra import Array, Mask
-from kane_dynamics_ros.description import Chain, ChainJoint
+from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description.geometry import frames_at
 from kane_dynamics_ros.identification.link_boxes import box_corners
 from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.runtime import BaseParameters, DynamicsModel
@@ -136,38 +137,19 @@ def body_points(
 def heights(chain: Chain, points: GuardedPoints, q: Array) -> tuple[Array, Array]:
     """Heights of all points, (N, P), and their derivatives by the coordinates, (N, P, n)."""
     N, n = q.shape
-    # of each body: orientation and origin in the root frame, and the joints that carry it, where they are
-    frames: list[tuple[Array, Array, list[tuple[ChainJoint, Array, Array]]]] = []
-    root = np.broadcast_to(np.eye(3), (N, 3, 3)), np.zeros((N, 3))
-    height = np.zeros((N, len(points.body)))
-    slope = np.zeros((N, len(points.body), n))
+    height, slope = np.zeros((N, len(points.body))), np.zeros((N, len(points.body), n))
+    frames = frames_at(chain.joints, q)
+    carrying: list[list[int]] = []  # of each body, the joints that carry it
     for b, joint in enumerate(chain.joints):
-        R, p, carrying = frames[joint.parent] if joint.parent >= 0 else (*root, [])
-        p = p + R @ np.array(joint.p_PoJo_P)
-        R = R @ np.array(joint.R_PJ)
-        axis = R @ np.array(joint.axis)
-        carrying = [*carrying, (joint, axis, p)]
-        value = joint.multiplier * q[:, joint.coordinate] + joint.offset
-        if joint.kind == "prismatic":
-            p = p + axis * value[:, None]
-        else:
-            R = R @ rotations(np.array(joint.axis), value)
-        frames.append((R, p, carrying))
+        carrying.append([*(carrying[joint.parent] if joint.parent >= 0 else ()), b])
         for k in np.flatnonzero(points.body == b):
-            x = p + R @ points.place[k]
+            x = frames[b].p + frames[b].R @ points.place[k]
             height[:, k] = x @ points.up
-            for other, a, origin in carrying:
-                moved = a if other.kind == "prismatic" else np.cross(a, x - origin)
+            for j in carrying[b]:
+                other, axis = chain.joints[j], frames[j].axis
+                moved = axis if other.kind == "prismatic" else np.cross(axis, x - frames[j].p)
                 slope[:, k, other.coordinate] += other.multiplier * (moved @ points.up)
     return height, slope
-
-
-def rotations(axis: Array, angle: Array) -> Array:
-    """Rodrigues' formula for many angles: (N, 3, 3)."""
-    x, y, z = axis
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.asarray(np.eye(3) + s * K + (1.0 - c) * (K @ K))
 
 
 @dataclass(frozen=True)
