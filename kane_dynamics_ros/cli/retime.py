@@ -167,18 +167,12 @@ def read_limits(path: Path, joints: Sequence[JointInfo]) -> RetimingLimits:
     for name in given:
         if name not in names:
             raise unknown_joint(str(name), names)
-    defaults = urdf_limits(joints)
-    return RetimingLimits(
-        *(
-            np.array(
-                [
-                    _limit(path, name, given.get(name, {}), quantity, default)
-                    for name, default in zip(names, getattr(defaults, quantity).tolist(), strict=True)
-                ]
-            )
-            for quantity in QUANTITIES
-        )
-    )
+    limits = {}
+    for quantity in QUANTITIES:
+        defaults = zip(names, getattr(urdf_limits(joints), quantity).tolist(), strict=True)
+        found = [_limit(path, name, given.get(name, {}), quantity, default) for name, default in defaults]
+        limits[quantity] = np.array(found)
+    return RetimingLimits(**limits)
 
 
 def _limit(path: Path, joint: str, given: dict[str, Any], quantity: str, default: float) -> float:

@@ -110,7 +110,7 @@ class UrdfWitness:
 
     def _origin(self, owner: Element) -> Any:
         """The pose in ``<origin>``."""
-        origin = _first(owner, "origin")
+        origin = owner.first("origin")
         given = {} if origin is None else origin.attributes
         R = self.pin.rpy.rpyToMatrix(_numbers(given.get("rpy", "0 0 0")))
         if "quat_xyzw" in given:
@@ -119,11 +119,11 @@ class UrdfWitness:
 
     def _body(self, inertial: Element) -> Any:
         """Mass and tensor of ``<inertial>``, about the centre of mass."""
-        tensor = _first(inertial, "inertia")
+        tensor = inertial.first("inertia")
         six = (_number(tensor, name, 0.0) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
         xx, xy, xz, yy, yz, zz = six
         body = self.pin.Inertia.Zero()
-        body.mass = _number(_first(inertial, "mass"), "value", 0.0)
+        body.mass = _number(inertial.first("mass"), "value", 0.0)
         body.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return body
 
@@ -145,7 +145,7 @@ class UrdfWitness:
 
     def _led(self, name: str) -> tuple[str, float, float]:
         """(leader, m, b) with q = m q_leader + b; the joint itself, 1 and 0 where it follows none."""
-        mimic = _first(self.joints[name], "mimic")
+        mimic = self.joints[name].first("mimic")
         if mimic is None or mimic.attributes.get("joint", "") not in self.joints:
             return name, 1.0, 0.0
         leader, m, b = self._led(mimic.attributes["joint"])
@@ -154,7 +154,7 @@ class UrdfWitness:
 
     def _rest(self, name: str) -> float:
         """Where a joint is held: as locked, or at 0 or the limit nearest to it."""
-        limit = _first(self.joints[name], "limit")
+        limit = self.joints[name].first("limit")
         if name in self.locked:
             return self.locked[name]
         if limit is None or _kind(self.joints[name]) == "continuous":
@@ -193,7 +193,7 @@ class UrdfWitness:
 
         For joints i with rates k_i: J = sum k_i^2 J_i, viscous d = sum k_i^2 d_i, Coulomb f = sum |k_i| f_i.
         """
-        dynamics = [_first(self.joints[name], "dynamics") for name in self.moving]
+        dynamics = [self.joints[name].first("dynamics") for name in self.moving]
         damping, friction = (
             np.array([_number(each, name, 0.0) for each in dynamics]) for name in ("damping", "friction")
         )
@@ -229,7 +229,7 @@ class UrdfWitness:
 
 def _rotor(joint: Element, tree: Element) -> float:
     """The rotor inertia at a joint: ``armature``, or J r^2 of the one clear transmission that says so."""
-    armature = _number(_first(joint, "dynamics"), "armature", 0.0)
+    armature = _number(joint.first("dynamics"), "armature", 0.0)
     if armature > 0.0:
         return armature
     for place in (tree, *tree.all("ros2_control")):
@@ -246,10 +246,6 @@ def _rotor(joint: Element, tree: Element) -> float:
             if len(J) == len(r) == 1 and 0.0 not in r:
                 return J.pop() * r.pop() ** 2
     return 0.0
-
-
-def _first(element: Element, tag: str) -> Element | None:
-    return next(iter(element.all(tag)), None)
 
 
 def _number(element: Element | None, name: str, default: float) -> float:
@@ -274,6 +270,6 @@ def _link(joint: Element, role: str) -> str:
 
 
 def _axis(joint: Element) -> Array:
-    axis = _first(joint, "axis")
+    axis = joint.first("axis")
     xyz = _numbers("1 0 0" if axis is None else axis.attributes.get("xyz", "1 0 0"))
     return np.asarray(xyz / np.linalg.norm(xyz), float)

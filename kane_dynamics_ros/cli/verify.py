@@ -273,17 +273,14 @@ def random_trials(
     rubbing = model.with_urdf_friction()
     width = rubbing.parameters.coulomb_velocity
     by_chain = Actuation(chain.rotor_inertia, chain.damping, chain.friction, width)
-    by_urdf = None if urdf is None else urdf.actuation(width)
+    by_urdf = by_chain if urdf is None else urdf.actuation(width)
+    smooth = model, _without_friction(by_chain), _without_friction(by_urdf)
     unloaded = (_as_inertia(Payload()),) * len(chain.tips)
     for _ in range(count):
         state = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
-        for loaded, smooth in ((model, True), (rubbing, False)):
-            found = None
-            if urdf is not None and by_urdf is not None:
-                actuation = _without_friction(by_urdf) if smooth else by_urdf
-                found = urdf.effort(*state, urdf.gravity, unloaded, actuation)
-            actuation = _without_friction(by_chain) if smooth else by_chain
-            yield Trial(loaded, *state, chain, chain.gravity, unloaded, actuation, found)
+        for loaded, ours, theirs in (smooth, (rubbing, by_chain, by_urdf)):
+            found = None if urdf is None else urdf.effort(*state, urdf.gravity, unloaded, theirs)
+            yield Trial(loaded, *state, chain, chain.gravity, unloaded, ours, found)
         yield _with_other_conditions(model, chain, urdf, state, rng)
 
 

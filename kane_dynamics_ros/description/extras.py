@@ -152,8 +152,8 @@ def shape_size(link: Element) -> tuple[float | None, float | None]:
     for kind in ("visual", "collision"):
         volume = []
         for shape in link.all(kind):
-            origin = shape.all("origin")
-            away = math.hypot(*numbers(origin[0], "xyz")) if origin else 0.0
+            origin = shape.first("origin")
+            away = 0.0 if origin is None else math.hypot(*numbers(origin, "xyz"))
             for geometry in shape.all("geometry"):
                 for solid in geometry.children:
                     half_diagonal, own = size(solid)

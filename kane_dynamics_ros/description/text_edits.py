@@ -164,9 +164,10 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     repairs: list[Repair] = []
     edits: list[Edit] = []
     urdf = parse_text(text, source)
-    for element in urdf.root.all("link"):  # of several <inertial> the first is the one that counts
+    for element in urdf.root.all("link"):
         link = element.attributes.get("name", "")
-        tensor = next((t for inertial in element.all("inertial")[:1] for t in inertial.all("inertia")), None)
+        inertial = element.first("inertial")
+        tensor = None if inertial is None else inertial.first("inertia")
         if link not in impossible or tensor is None:
             continue
         impossible.discard(link)

@@ -63,6 +63,10 @@ class Element:
         """The children called ``tag``."""
         return [child for child in self.children if child.tag == tag]
 
+    def first(self, tag: str) -> "Element | None":
+        """The first child called ``tag``, which counts where there are several."""
+        return next((child for child in self.children if child.tag == tag), None)
+
 
 def parse_xml(text: str | bytes, source: str | None = None) -> Element:
     """Read XML. Raises ``DescriptionError``: not well-formed, too large, or with entities.
@@ -192,8 +196,8 @@ class Reader(NamedTuple):
 
     def first(self, tag: str) -> "Reader":
         """The reader of the first child called ``tag``, or this one where there is none."""
-        found = self.element.all(tag)
-        return self.child(found[0]) if found else self
+        found = self.element.first(tag)
+        return self if found is None else self.child(found)
 
     def note(self, code: str, message: str) -> None:
         """Note one thing about this element."""

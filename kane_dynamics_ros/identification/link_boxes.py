@@ -33,7 +33,7 @@ def shape_corners(shape: Element, folder: Path) -> Array | None:
     box = solid_box(solids[0], folder) if solids else None
     if box is None:
         return None
-    origin = next(iter(shape.all("origin")), None)
+    origin = shape.first("origin")
     R = np.array(rotation_rpy(*numbers(origin, "rpy")))
     return np.asarray(np.array(box_corners(box)) @ R.T + numbers(origin, "xyz"))
 

@@ -101,7 +101,7 @@ def rewritten(
     not_written: list[str] = []
     for name, inertia in links.items():
         link = next((link for link in urdf.root.all("link") if link.get("name") == name), None)
-        inertial = None if link is None else _first(link, "inertial")
+        inertial = None if link is None else link.first("inertial")
         if inertial is None:
             raise uneditable(Place(source, None, f"link {name!r}"), "no <inertial> was found in its text")
         edits += _inertial_edits(urdf, inertial, inertia)
@@ -117,10 +117,6 @@ def rewritten(
                 values = ", ".join(f"{key} {number(value)}" for key, value in missing.items())
                 not_written.append(f"joint {name!r}: {values}")
     return Rewritten(urdf.edited(edits), tuple(not_written))
-
-
-def _first(element: Element, tag: str) -> Element | None:
-    return next(iter(element.all(tag)), None)
 
 
 def number(value: float) -> str:
@@ -139,7 +135,7 @@ def _numbers(text: str | None, count: int) -> list[float]:
 
 def _inertial_edits(urdf: UrdfText, inertial: Element, inertia: Inertia) -> Iterator[Edit]:
     """Mass, centre and tensor; the inertial frame keeps its orientation, and the tensor is turned into it."""
-    origin, mass, tensor = (_first(inertial, tag) for tag in ("origin", "mass", "inertia"))
+    origin, mass, tensor = (inertial.first(tag) for tag in ("origin", "mass", "inertia"))
     if mass is None or tensor is None:
         place = Place(urdf.source, inertial.line)
         raise uneditable(place, "an <inertial> without <mass> or <inertia> cannot be filled in")
@@ -175,7 +171,7 @@ def _joint_edits(
     urdf: UrdfText, joint: Element, numbers: JointNumbers, motors: Sequence[MotorInertia]
 ) -> tuple[list[Edit], dict[str, float]]:
     """Damping, friction and rotor inertia where the file has them, and the attributes that it lacks."""
-    dynamics = _first(joint, "dynamics")
+    dynamics = joint.first("dynamics")
     edits, missing = [], {}
     for name, value in (("damping", numbers.damping), ("friction", numbers.friction)):
         old = _written(dynamics, name)
@@ -220,7 +216,7 @@ def _written(dynamics: Element | None, name: str) -> float:
 
 def _additions(urdf: UrdfText, joint: Element, missing: Mapping[str, float]) -> Iterator[Edit]:
     """The attributes of ``<dynamics>`` that a joint lacks, and the element itself."""
-    dynamics = _first(joint, "dynamics")
+    dynamics = joint.first("dynamics")
     if dynamics is not None:
         yield from (urdf.attribute(dynamics, name, number(value)) for name, value in missing.items())
     elif missing:

@@ -208,7 +208,7 @@ def _select(
         values, errors = (each[len(found) :] for each in problem.solved([*found, *columns]))
         least = np.maximum(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * errors)
         others = [[i for i in among if i != column and i not in twins] for column in columns]
-        imitated = [problem.imitated(*each) for each in zip(columns, others, strict=True)]
+        imitated = [problem.explained(*each) for each in zip(others, columns, strict=True)]
         large = bool((np.abs(values) > least).all())
         return large and max(imitated) <= IMITATED and problem.holds(list(found), columns)
 
@@ -249,15 +249,11 @@ class _Problem:
         self.parts = np.stack([part.T @ part / len(both) for part in np.array_split(both, FOLDS)])
         self.products = self.parts.sum(axis=0)
 
-    def explained(self, chosen: Sequence[int]) -> float:
-        """The part of the residual's power that some columns explain together, 0 to 1."""
-        power = float(self.products[-1, -1])
-        return float(_fitted(self.products, chosen) @ self.products[chosen, -1] / power) if power else 0.0
-
-    def imitated(self, column: int, others: Sequence[int]) -> float:
-        """The part of a column's power that others make up together, 0 to 1."""
-        gram, towards = self.products[np.ix_(others, others)], self.products[others, column]
-        return float(np.linalg.lstsq(gram, towards, rcond=1e-9)[0] @ towards) if others else 0.0
+    def explained(self, chosen: Sequence[int], column: int = -1) -> float:
+        """The part of a column's power, of the residual's by default, that others make up, 0 to 1."""
+        power = float(self.products[column, column])
+        values = _fitted(self.products, chosen, column)
+        return float(values @ self.products[chosen, column] / power) if power else 0.0
 
     def solved(self, chosen: Sequence[int]) -> tuple[Array, Array]:
         """Coefficients of the scaled columns, and their standard errors.
@@ -285,12 +281,12 @@ class _Problem:
         return float(np.mean(gains)) > HOLDS * float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
-def _fitted(products: Array, chosen: Sequence[int]) -> Array:
-    """Coefficients of some columns from products of columns and residual."""
+def _fitted(products: Array, chosen: Sequence[int], column: int = -1) -> Array:
+    """Coefficients of some columns in another, from products of columns and residual, the last."""
     if not chosen:
         return np.zeros(0)
     some = products[np.ix_(chosen, chosen)]
-    return np.asarray(np.linalg.lstsq(some, products[chosen, -1], rcond=1e-9)[0], float)
+    return np.asarray(np.linalg.lstsq(some, products[chosen, column], rcond=1e-9)[0], float)
 
 
 # The whole arm: efforts in another unit, a body at the tip, or one link's mass
