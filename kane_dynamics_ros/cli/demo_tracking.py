@@ -18,7 +18,7 @@ from rosbags.highlevel import AnyReader
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.approach import request_after
-from kane_dynamics_ros.control.smooth_motion import windowed
+from kane_dynamics_ros.control.smooth_motion import SampledMotion, windowed
 from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.recording import read_recording
@@ -66,29 +66,22 @@ class DemonstrationError(KaneDynamicsError):
 # The motion
 
 
-class ReferenceSamples(NamedTuple):
-    """Positions, velocities and accelerations, each (N, n) [rad], [rad/s], [rad/s^2]."""
-
-    q: Array
-    qd: Array
-    qdd: Array
-
-
-def reference(times: ArrayLike, start: ArrayLike) -> ReferenceSamples:
+def reference(times: ArrayLike, start: ArrayLike) -> SampledMotion:
     """The motion at times [s] since its start, (N,), from the configuration ``start`` (n,).
 
     Before 0 and after T the joints rest at ``start``.
     """
-    t = np.clip(np.asarray(times, dtype=np.float64), 0.0, DURATION)
+    times = np.asarray(times, dtype=np.float64)
+    t = np.clip(times, 0.0, DURATION)
     unit = np.array([windowed(n, t, DURATION) for n in SWINGS])  # (n, 3, N)
     q, qd, qdd = AMPLITUDES * np.moveaxis(unit, 0, -1)
-    return ReferenceSamples(np.asarray(start) + q, qd, qdd)
+    return SampledMotion(times, np.asarray(start) + q, qd, qdd)
 
 
 def request(joint_names: Sequence[str], start: ArrayLike) -> TrajectoryRequest:
     """The motion as a trajectory, with velocity and acceleration."""
     times = np.linspace(0.0, DURATION, round(DURATION / POINT_SPACING) + 1)
-    return request_after(0.0, joint_names, times, reference(times, start))
+    return request_after(0.0, joint_names, times, reference(times, start)[1:])
 
 
 # One controller's run, read back from the bag that was recorded of it

@@ -131,11 +131,9 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest, part: flo
     """What the trajectory is worth."""
     lead, last = (1e-9 * request.points[i].time_ns for i in (0, -1))
     used = ", ".join(f"{name} {100 * use:.0f} %" for name, use in found.used.items())
-    floor = (
-        ""
-        if found.lowest is None
-        else f"; at least {1e3 * found.lowest:.0f} mm more over the floor than asked for"
-    )
+    floor = ""
+    if found.lowest is not None:
+        floor = f"; at least {1e3 * found.lowest:.0f} mm more over the floor than asked for"
     return [
         f"joints (root to tip): {', '.join(chain.coordinates)}",
         f"condition of the base regressor, columns of unit length: {found.condition:.3g} "

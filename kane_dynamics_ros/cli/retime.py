@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress.doing("looking for the fastest timing")
         curves = curves_of(given, model.joints, arguments.tolerance)
         motion = fastest(curves, models, limits, arguments.points, progress.doing)
-        middle = _mean(payloads)
+        middle = replace(payloads[0], mass=float(np.mean([payload.mass for payload in payloads])))
         request = motion.request(model.with_parameters(payload=middle))
         plot = arguments.plot or arguments.output.with_suffix(".png")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
@@ -218,10 +218,6 @@ def _payloads(text: str | None) -> list[Payload]:
         needed = "allowed is a mass of 0 kg or more, or LOW..HIGH, and a place in m: 1.0..2.5,0,0,0.1"
         raise cli.unusable("--payload", text, needed)
     return [Payload(end, com=(com[0], com[1], com[2])) for end in ends]
-
-
-def _mean(payloads: Sequence[Payload]) -> Payload:
-    return Payload(sum(each.mass for each in payloads) / len(payloads), com=payloads[0].com)
 
 
 # What governs the motion

@@ -220,12 +220,9 @@ def note_unread(reader: Reader, known: Known, unread: Unread) -> None:
         if name in known.attributes or name in known.beside or name.split(":")[0] == "xmlns":
             continue
         what = f"{name[:60]!r} of <{tag}>"
-        foreign = ":" in name
-        kind = (
-            ("KD212", FOREIGN.format(what))
-            if foreign
-            else ("KD210", f"unknown attribute {what} was not read")
-        )
+        kind = "KD210", f"unknown attribute {what} was not read"
+        if ":" in name:
+            kind = "KD212", FOREIGN.format(what)
         unread[kind].append(reader)
 
 

@@ -6,6 +6,7 @@ kept while the text is read.
 """
 
 import codecs
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -75,62 +76,50 @@ def parse_xml(text: str | bytes, source: str | None = None) -> Element:
     """
     if len(text) > MAX_BYTES:
         raise too_large(Place(source), MAX_BYTES, "bytes")
-    builder = _Builder("utf-8" if isinstance(text, str) else None, source)
+    document = Element("", {}, 0)  # the parent of the outermost element
+    opened, count = [document], itertools.count(1)
+    parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
+    parser.buffer_text, parser.buffer_size = True, BUFFER
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        line = parser.CurrentLineNumber
+        for found, most, what in (
+            (next(count), MAX_ELEMENTS, "elements"),
+            (len(attributes), MAX_ATTRIBUTES, "attributes of one element"),
+            (len(opened), MAX_DEPTH, "levels of nesting"),
+        ):
+            if found > most:
+                raise too_large(Place(source, line), most, what)
+        element = Element(tag, attributes, line, start=parser.CurrentByteIndex)
+        opened[-1].children.append(element)
+        opened.append(element)
+
+    def end(tag: str) -> None:
+        opened.pop().end = parser.CurrentByteIndex
+
+    def characters(data: str) -> None:
+        element = opened[-1]
+        if (element.text or not data.isspace()) and len(element.text) < MAX_TEXT:
+            element.text += data[:MAX_TEXT]
+
+    def entity(*declaration: object) -> None:
+        found = "has a document type declaration with entities or an external part, which are never read"
+        place = Place(source, parser.CurrentLineNumber)
+        raise refusal("KD104", place, found, "remove the <!DOCTYPE ...>")
+
+    def doctype(name: str, system: str | None, public: str | None, internal: bool) -> None:
+        if system or public or internal:
+            entity()
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, characters
+    parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = doctype, entity
     try:
-        data = text.removeprefix("\ufeff").encode() if isinstance(text, str) else text
-        builder.parser.Parse(data, True)
+        parser.Parse(text.removeprefix("\ufeff").encode() if isinstance(text, str) else text, True)
     except expat.ExpatError as error:
         raise not_xml(Place(source, error.lineno), expat.ErrorString(error.code)) from None
     except (UnicodeEncodeError, LookupError, ValueError) as error:
         raise not_xml(Place(source), str(error)) from None
-    return builder.document.children[0]
-
-
-class _Builder:
-    """Makes ``document``, the parent of the outermost element, from what expat finds, within the bounds."""
-
-    def __init__(self, encoding: str | None, source: str | None) -> None:
-        self.document, self._source, self._count = Element("", {}, 0), source, 0
-        self._opened = [self.document]
-        self.parser = expat.ParserCreate(encoding)
-        self.parser.buffer_text = True
-        self.parser.buffer_size = BUFFER
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.parser.EntityDeclHandler = self._entity
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._count += 1
-        self._bound(self._count, MAX_ELEMENTS, "elements")
-        self._bound(len(attributes), MAX_ATTRIBUTES, "attributes of one element")
-        self._bound(len(self._opened), MAX_DEPTH, "levels of nesting")
-        line, start = self.parser.CurrentLineNumber, self.parser.CurrentByteIndex
-        element = Element(tag, attributes, line, start=start)
-        self._opened[-1].children.append(element)
-        self._opened.append(element)
-
-    def _bound(self, found: int, most: int, what: str) -> None:
-        if found > most:
-            raise too_large(Place(self._source, self.parser.CurrentLineNumber), most, what)
-
-    def _end(self, tag: str) -> None:
-        self._opened.pop().end = self.parser.CurrentByteIndex
-
-    def _characters(self, data: str) -> None:
-        element = self._opened[-1]
-        if (element.text or not data.isspace()) and len(element.text) < MAX_TEXT:
-            element.text += data[:MAX_TEXT]
-
-    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        if system or public or internal:
-            self._entity()
-
-    def _entity(self, *declaration: object) -> None:
-        found = "has a document type declaration with entities or an external part, which are never read"
-        place = Place(self._source, self.parser.CurrentLineNumber)
-        raise refusal("KD104", place, found, "remove the <!DOCTYPE ...>")
+    return document.children[0]
 
 
 def not_xml(place: Place, reason: str) -> DescriptionError:

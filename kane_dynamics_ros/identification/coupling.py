@@ -50,12 +50,11 @@ def found_coupling(
     """
     block, residual, weight, qd = (np.concatenate(each) for each in zip(*sample, strict=True))
     used = fitted[block.astype(np.intp)]
-    slides = np.array([joint.kind == "prismatic" for joint in regression.model.joints])
     seen = Left(residual[used], (weight[used] > 0.0) & np.isfinite(stage.problem.sigma), qd[used])
     C: Array = np.eye(regression.joints)
     before: Trial | None = None
     taken: list[tuple[int, int]] = []
-    while pairs := likely_pairs(seen, slides, C, ASKS[bool(taken)])[:TRIED]:
+    while pairs := likely_pairs(seen, regression.model.joints, C, ASKS[bool(taken)])[:TRIED]:
         progress("looking for coupled drives")
         before = before or tried(regression, stage, fitted, C)
         for pair in pairs:

@@ -314,8 +314,8 @@ def turn_together(result: Identified, model: DynamicsModel, j: int) -> list[str]
     curves, C = result.judged.curves, result.found.coupling
     C = np.eye(len(model.joints)) if C is None else C
     left = (curves.measured - curves.identified)[curves.held]
-    slides = np.array([joint.kind == "prismatic" for joint in model.joints])
-    pairs = likely_pairs(Left(left, np.ones_like(left, bool), curves.qd[curves.held]), slides, C, LIMITING)
+    seen = Left(left, np.ones_like(left, bool), curves.qd[curves.held])
+    pairs = likely_pairs(seen, model.joints, C, LIMITING)
     return [model.joint_names[i] for pair in pairs if j in pair[1:3] for i in pair[1:3] if i != j]
 
 

@@ -398,9 +398,8 @@ def coupled_drive(model: DynamicsModel, comparison: Comparison, residual: Array,
     good = np.tile(counts, (len(rigid), 1))
     left = Left(residual[some], good, comparison.speed[some], rigid)
     C = np.eye(len(size)) if model.coupling is None else model.coupling
-    slides = np.array([joint.kind == "prismatic" for joint in model.joints])
     turns = np.arange(len(rigid)) * 2 * FOLDS // len(rigid) % 2
-    for pair in likely_pairs(left, slides, C, SMALLEST_CAUSE_SHARE)[:1]:
+    for pair in likely_pairs(left, model.joints, C, SMALLEST_CAUSE_SHARE)[:1]:
         halves = [
             Left(left.residual[part], good[part], left.qd[part], rigid[part])
             for part in (turns == 0, turns == 1)

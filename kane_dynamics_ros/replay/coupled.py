@@ -4,12 +4,14 @@ Where drive j turns at v_j + c v_i, its Coulomb friction adds f s(v_j + c v_i) t
 c f s(v_j + c v_i) to that of joint i, with s the smooth sign.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.friction import smooth_sign
+from kane_dynamics_ros.runtime import JointInfo
 
 FACTORS = np.array([s * c for c in (0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6) for s in (1.0, -1.0)])
 FINER = np.linspace(0.7, 1.4, 29)
@@ -44,17 +46,18 @@ class Left(NamedTuple):
     known: Array | None = None
 
 
-def likely_pairs(left: Left, slides: Mask, C: Array, least: float) -> list[Pair]:
+def likely_pairs(left: Left, joints: Sequence[JointInfo], C: Array, least: float) -> list[Pair]:
     """The pairs of neighbours that explain more than ``least``, with a factor each, the likeliest first.
 
-    ``slides`` (n,): which joints are prismatic; ``C`` (n, n): how the drives are coupled already.
+    ``C`` (n, n): how the drives of the ``joints`` are coupled already.
     """
     speeds, found = np.quantile(np.abs(left.qd), USUALLY, axis=0), []
     for drive in range(len(C)):
         for joint in range(max(0, drive - NEAR), min(len(C), drive + NEAR + 1)):
             if C[drive, joint] or C[joint, drive] or not (speeds[[drive, joint]] >= STANDS).all():
                 continue  # itself among them
-            unit = 1.0 if slides[drive] == slides[joint] else speeds[drive] / speeds[joint]
+            alike = joints[drive].unit == joints[joint].unit
+            unit = 1.0 if alike else speeds[drive] / speeds[joint]
             factors = unit * FACTORS
             shares = explained(left, C, drive, joint, factors)
             if shares.max() > least:

@@ -229,7 +229,7 @@ def joint_state_layout(message: bytes) -> Layout:
     cursor.skip(STAMP_SIZE)
     cursor.text(fixed=False)  # frame_id, which may change from message to message
     names = tuple(cursor.text() for _ in range(cursor.count()))
-    arrays = {field: cursor.doubles() for field in ("position", "velocity", "effort")}
+    arrays = {field: cursor.doubles() for field in FIELDS}
     return _layout(cursor, names, arrays)
 
 

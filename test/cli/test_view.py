@@ -28,7 +28,7 @@ def test_trajectory_on_a_urdf_shows_the_torques_that_pinocchio_computes(tmp_path
     np.testing.assert_allclose(playback.position.T, motion.q, atol=1e-5)
     model = pin.buildModelFromUrdf(str(URDF))
     data = model.createData()
-    torque = np.array([pin.rnea(model, data, *state) for state in zip(*motion, strict=True)])
+    torque = np.array([pin.rnea(model, data, *state) for state in zip(*motion[1:], strict=True)])
     joints = load_model("manipulator_5dof").joints
     damping, dry = (np.array([getattr(joint, name) for joint in joints]) for name in ("damping", "friction"))
     torque += damping * motion.qd + dry * np.tanh(motion.qd / 0.01)  # the default coulomb_velocity [rad/s]
