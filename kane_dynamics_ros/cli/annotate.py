@@ -43,9 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         progress.doing("loading the module")
         model = load_model(cli.named_model(arguments))
-        if arguments.urdf_friction:
-            model = model.with_urdf_friction()
-        model, beyond = with_parameter_file(model, arguments.parameters)
+        model, beyond = with_parameter_file(model, arguments.parameters, arguments.urdf_friction)
         none = np.zeros(len(model.joint_names))
         law = build_law("feedforward", model, none, none, TermSwitches(), beyond)
         limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)

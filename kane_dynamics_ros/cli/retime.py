@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         progress.doing("deriving the equations")
         chain = cli.chain_of(arguments) if arguments.urdf else None
-        model = (derived_model(chain) if chain else load_model(arguments.model)).with_urdf_friction()
+        model = derived_model(chain) if chain else load_model(arguments.model).with_urdf_friction()
         limits = _limits(arguments, model)
         payloads = _payloads(arguments.payload)
         models = [model.with_parameters(payload=payload) for payload in payloads]

@@ -42,13 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
     with Progress() as progress:
         progress.doing("loading the module")  # which may compile it
-        model, beyond = with_parameter_file(load_model(cli.named_model(arguments)), arguments.parameters)
+        model = load_model(cli.named_model(arguments))
+        model, beyond = with_parameter_file(model, arguments.parameters, arguments.urdf_friction)
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=cli.numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
     model = model.with_parameters(payload=dict(_payload(text, model.tip) for text in arguments.payload_mass))
-    if arguments.urdf_friction and arguments.parameters is None:
-        model = model.with_urdf_friction()
     q, qd, qdd = (cli.numbers_of(f"--{x}", getattr(arguments, x), joints) for x in ("q", "qd", "qdd"))
     terms = model.terms(q, qd, qdd)
     torque = model.inverse_dynamics(q, qd, qdd)

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot = cli.robot_of(arguments)
         chain = cli.chain_of(arguments, robot)
         progress.doing("deriving the equations")
-        model = derived_model(chain).with_urdf_friction()
+        model = derived_model(chain)
         progress.doing("choosing amplitudes")
         for name in arguments.joints or ():
             if name not in model.joint_names:
@@ -93,10 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def derived_model(chain: Chain) -> DynamicsModel:
-    """The chain's equations, derived here and now and evaluated in pure Python: sooner than any compiler."""
+    """The chain's equations with its friction, derived here and now, in pure Python: before any compiler."""
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_model_") as folder:
         module, *_ = write_module(derive(chain), "derived", Path(folder))
-        return load_model(module, backend="python")
+        return load_model(module, backend="python").with_urdf_friction()
 
 
 def lowest(chain: Chain, q: Array, up: Array) -> Array:

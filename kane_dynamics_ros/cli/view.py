@@ -94,7 +94,7 @@ def playback_of_trajectory(
             "held_joints",
             joints=held,
         )
-    model = derived_model(chain).with_urdf_friction()
+    model = derived_model(chain)
     times, q, qd, qdd = sampled(model, request)
     shown = moving(times, q)
     times, q, qd, qdd = times[shown], q[shown], qd[shown], qdd[shown]

@@ -311,14 +311,9 @@ def _recordings(
         track.damages = tuple(map(str, bag.damages))
     if not track.messages:
         raise recording.empty_topic(request.bag, track.topic, dropped)
-    missing = [name for name in request.names if name not in found]
-    if missing:
-        proposed = recording.proposal(request.joints, tuple(found))
-        raise errors.joint_mismatch(request.bag, track.topic, missing, tuple(found), proposed)
-    for name, ever in recorded.items():
-        if not ever.all():
-            never = [joint for joint, yes in zip(request.names, ever, strict=True) if not yes]
-            raise recording.missing_field(request.bag, track.topic, name, never)
+    recording.refuse_incomplete(
+        request.bag, track.topic, request.joints, request.names, tuple(found), recorded
+    )
 
 
 def _decoded(

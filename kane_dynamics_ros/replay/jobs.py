@@ -62,10 +62,7 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
             from kane_dynamics_ros.replay.report import check_folder, write_report
 
             check_folder(job.bag, job.report)
-        model = load_model(job.model)
-        if job.urdf_friction:
-            model = model.with_urdf_friction()
-        model, beyond = with_parameter_file(model, job.parameters)
+        model, beyond = with_parameter_file(load_model(job.model), job.parameters, job.urdf_friction)
         doing("reading the bag")
         recording = read_for(model, job.bag, job.topic, job.rename)
         doing("estimating accelerations")

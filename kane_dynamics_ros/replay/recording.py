@@ -6,7 +6,7 @@ and sets values aside that no robot can have.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay import messages
 from kane_dynamics_ros.replay.bag import open_bag
@@ -333,7 +333,10 @@ def read_recording(
         states = state_decoder.result()
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
-    refuse_incomplete(path, chosen, states, joints, names)
+    if not len(states.stamps):
+        raise empty_topic(path, chosen, states.dropped)
+    recorded = {field: np.isfinite(getattr(states, field)).any(axis=0) for field in ("position", "effort")}
+    refuse_incomplete(path, chosen, joints, names, states.found, recorded)
     states, impossible = set_aside(replace(states, joints=tuple(joints)))
     refuse_impossible(path, chosen, impossible)
     return Recording(
@@ -359,17 +362,29 @@ def read_for(model: DynamicsModel, bag: Path, topic: str | None, renamings: Sequ
 
 
 def refuse_incomplete(
-    path: Path, topic: str, states: JointStates, joints: Sequence[str], names: Sequence[str]
+    path: Path,
+    topic: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    found: Sequence[str],
+    recorded: Mapping[str, Mask],
 ) -> None:
-    """Raise ``BagError`` where no state was read, or a joint, its positions or its efforts are missing."""
-    if not len(states.stamps):
-        raise empty_topic(path, topic, states.dropped)
-    if missing := [name for name in names if name not in states.found]:
-        raise joint_mismatch(path, topic, missing, states.found, proposal(joints, states.found))
-    for field in ("position", "effort"):
-        columns = zip(names, getattr(states, field).T, strict=True)
-        if missing := [name for name, column in columns if np.isnan(column).all()]:
-            raise missing_field(path, topic, field, missing)
+    """Raise ``BagError`` where the bag's name of a joint is not ``found``, or it has a field in no message.
+
+    ``recorded``: by the name of a field, whether a message ever carries it (n,).
+    """
+    if missing := [name for name in names if name not in found]:
+        raise joint_mismatch(path, topic, missing, found, proposal(joints, found))
+    for field, ever in recorded.items():
+        if missing := [name for name, yes in zip(names, ever, strict=True) if not yes]:
+            raise BagError(
+                f"{path}: topic {topic!r}: no {field} of {named('joint', missing)} in any message; a verdict "
+                "needs position and measured effort: have the driver or joint_state_broadcaster publish them",
+                "missing_field",
+                bag=path,
+                field=field,
+                joints=tuple(missing),
+            )
 
 
 def refuse_impossible(path: Path, topic: str, impossible: Sequence[Impossible]) -> None:
@@ -430,16 +445,4 @@ def empty_topic(path: Path, topic: str, dropped: int) -> BagError:
         bag=path,
         topic=topic,
         dropped=dropped,
-    )
-
-
-def missing_field(path: Path, topic: str, field: str, joints: Sequence[str]) -> BagError:
-    """The error of joints whose position or effort no message carries."""
-    return BagError(
-        f"{path}: topic {topic!r}: no {field} of {named('joint', joints)} in any message; a verdict needs "
-        "position and measured effort: have the driver or joint_state_broadcaster publish them",
-        "missing_field",
-        bag=path,
-        field=field,
-        joints=tuple(joints),
     )

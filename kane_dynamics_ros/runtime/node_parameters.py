@@ -195,16 +195,17 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
 
 
 def with_parameter_file(
-    model: DynamicsModel, file: Path | None
+    model: DynamicsModel, file: Path | None, urdf_friction: bool = False
 ) -> tuple[DynamicsModel, ExtraFriction | None]:
     """A model with the gravity, payload, rotors and friction that a parameter file gives to the node.
 
     And the friction beyond viscous and Coulomb friction. What the file, if any, does not give is as the node
-    has it by default: friction the URDF's, all else the model's. Raises ``KaneDynamicsError``, which names
+    has it by default: friction the URDF's, all else the model's. Without a file, friction is that of the URDF
+    where ``urdf_friction`` asks for it. Raises ``KaneDynamicsError``, which names
     the option of the commands that give it, ``--parameters``.
     """
     if file is None:
-        return model, None
+        return model.with_urdf_friction() if urdf_friction else model, None
     table = {each.name: each for each in declarations(NODE_TABLE)}
     found = file_parameters(file, NODE, "", "--parameters")
     chosen = [name for name in found if name.partition(".")[0] in OF_THE_MODEL]
