@@ -18,14 +18,13 @@ from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
 from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
 from kane_dynamics_ros.control.slowing import slowed_to_limits
-from kane_dynamics_ros.control.splines import evaluate_many
+from kane_dynamics_ros.control.splines import carried, evaluate_many
 from kane_dynamics_ros.control.validation import (
     NANOSECOND,
     RequestPoint,
     Rules,
     TrajectoryError,
     TrajectoryRequest,
-    Waypoints,
     unless,
 )
 from kane_dynamics_ros.friction import last_direction
@@ -144,8 +143,8 @@ def _too_many(accuracy: Accuracy) -> TrajectoryError:
 def _pieces(prepared: Prepared, law: Law) -> list[SplinePiece]:
     """The segments between the points of the request, and the hold at the end as one without duration."""
     times = prepared.waypoints.times_ns.tolist()
-    carried = _carried(prepared.waypoints)
-    both = np.append(np.minimum(carried[:-1], carried[1:]), carried[-1])
+    carry = carried(prepared.waypoints.qd, prepared.waypoints.qdd)
+    both = np.append(np.minimum(carry[:-1], carry[1:]), carry[-1])
     ends = zip(times, (*times[1:], times[-1]), strict=True)
     found, before = [], np.zeros(len(law.rigid.joints))
     for end, c, k in zip(ends, prepared.segments, both, strict=True):
@@ -167,12 +166,6 @@ def _allowed(pieces: Iterable[SplinePiece], law: Law, limits: Array, error: floa
     allowed: Array = np.maximum(np.minimum(OF_PEAK * peak, of_limit), FLOOR * of_limit)
     least: Array = np.maximum(allowed, np.finfo(np.float64).tiny)  # an arm that needs no effort at all
     return least
-
-
-def _carried(waypoints: Waypoints) -> NDArray[np.intp]:
-    """What each point carries (m,), as in ``SplinePiece``."""
-    carried: NDArray[np.intp] = 3 - np.isnan(waypoints.qd[:, 0]) - np.isnan(waypoints.qdd[:, 0])
-    return carried
 
 
 def _extend(rows: list[Row], piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) -> None:

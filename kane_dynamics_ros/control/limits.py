@@ -12,6 +12,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.control.plan import Joined, Spline, sample
+from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import NANOSECOND, TrajectoryError
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
 
@@ -118,7 +119,10 @@ class MotionLimits:
         ``spline`` has one start more than segments: the end of the last one. Points and the motion between
         them are checked; of the positions only those of joints that are ``named`` (n,).
         """
-        q, qd, times = _sampled(spline)
+        durations = np.diff(spline.starts_ns) * NANOSECOND
+        since = durations[:, np.newaxis] * np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)
+        q, qd = evaluate_many(spline.segments, since, 2).reshape(-1, 2, len(self.joints)).swapaxes(0, 1)
+        times = (spline.starts_ns[:-1, np.newaxis] * NANOSECOND + since).ravel()
         lower, upper = self.lower, self.upper
         if named is not None:
             lower, upper = np.where(named, lower, -math.inf), np.where(named, upper, math.inf)
@@ -189,20 +193,3 @@ def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
     q = np.minimum(np.maximum(reference[0], lower), upper)
     inside = q == reference[0]
     return np.stack((q, np.where(inside, reference[1], 0.0), np.where(inside, reference[2], 0.0)))
-
-
-def _sampled(spline: Spline) -> tuple[Array, Array, Array]:
-    """Positions and velocities (N, n) along a spline, and their times [s] on its own clock (N,).
-
-    In units of each segment's duration all segments have the same sample times, so that one product of
-    matrices does for all of them.
-    """
-    durations = np.diff(spline.starts_ns) * NANOSECOND
-    share, power = np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)[:, np.newaxis], np.arange(6)
-    scaled = spline.segments * (durations[:, np.newaxis] ** power)[..., np.newaxis]
-    q = np.tensordot(share**power, scaled, axes=(1, 1)).swapaxes(0, 1)
-    per_duration = np.tensordot(power * share ** np.maximum(power - 1, 0), scaled, axes=(1, 1)).swapaxes(0, 1)
-    qd = per_duration / durations[:, np.newaxis, np.newaxis]
-    times = spline.starts_ns[:-1, np.newaxis] * NANOSECOND + durations[:, np.newaxis] * share[:, 0]
-    n = q.shape[2]
-    return q.reshape(-1, n), qd.reshape(-1, n), times.ravel()

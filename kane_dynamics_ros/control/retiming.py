@@ -96,7 +96,7 @@ class Retimed(NamedTuple):
     @property
     def accelerations(self) -> Array:
         """Just after each point (N, n); 0 at the last, where the arm rests."""
-        states, _ = _between(self)
+        states = _between(self)
         return np.concatenate((states[:, 0, 2], np.zeros_like(self.q[-1:])))
 
     def request(self, model: DynamicsModel) -> TrajectoryRequest:
@@ -105,8 +105,8 @@ class Retimed(NamedTuple):
         Where the acceleration changes at a point, its effort is the mean of before and after; the last one
         holds the arm at rest.
         """
-        states, _ = _between(self)
-        q, qd, qdd = states[:, [0, -1]].transpose(2, 0, 1, 3).reshape(3, -1, self.q.shape[1])
+        states = _between(self)
+        q, qd, qdd, _ = states[:, [0, -1]].transpose(2, 0, 1, 3).reshape(4, -1, self.q.shape[1])
         first, second = model.inverse_dynamics(q, qd, qdd).reshape(-1, 2, self.q.shape[1]).swapaxes(0, 1)
         effort = np.concatenate((first[:1], 0.5 * (second[:-1] + first[1:]), model.gravity(self.q[-1:])))
         qdd = np.full((len(self.q), 0), 0.0) if self.qdd is None else self.qdd
@@ -406,21 +406,18 @@ def _played(grid: Grid, x: Array) -> Retimed:
 
 def _parts(motion: Retimed, models: Sequence[DynamicsModel], limits: RetimingLimits) -> Parts:
     """The motion between its points as the controller interpolates it, in units of the limits."""
-    states, jerk = _between(motion)
-    q, qd, qdd = (np.ascontiguousarray(states[:, :, k]) for k in range(3))
+    q, qd, qdd, jerk = np.ascontiguousarray(np.moveaxis(_between(motion), 2, 0))
     flat = [each.reshape(-1, q.shape[-1]) for each in (q, qd, qdd)]
     efforts = (model.inverse_dynamics(*flat).reshape(q.shape) / limits.effort for model in models)
     return Parts(qd / limits.velocity, qdd / limits.acceleration, jerk / limits.jerk, tuple(efforts))
 
 
-def _between(motion: Retimed) -> tuple[Array, Array]:
-    """States (N, K, 3, n) and jerks (N, K, n) at the places ``CHECKS`` between two points."""
+def _between(motion: Retimed) -> Array:
+    """States and jerks (N, K, 4, n) at the places ``CHECKS`` between two points."""
     durations = np.diff(motion.times_ns) * NANOSECOND
     qdd = np.full_like(motion.q, np.nan) if motion.qdd is None else motion.qdd
     pieces = segments(motion.q, motion.qd, qdd, durations)
-    t = durations[:, np.newaxis] * CHECKS
-    third = np.stack((6.0 * pieces[:, 3], 24.0 * pieces[:, 4], 60.0 * pieces[:, 5]), axis=1)
-    return evaluate_many(pieces, t), t[..., np.newaxis] ** np.arange(3) @ third
+    return evaluate_many(pieces, durations[:, np.newaxis] * CHECKS, rows=4)
 
 
 def _tighten(slack: Array, fastest_x: Array, parts: Parts) -> None:
