@@ -15,8 +15,8 @@ from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.contact.events import force_jacobians
 from kane_dynamics_ros.contact.extremes import fit_tail, interval
 from kane_dynamics_ros.contact.residual import clusters, quantile_fit
-from kane_dynamics_ros.control.filters import differentiate
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, ObserverSettings, Thresholds
+from kane_dynamics_ros.low_pass import differentiate
 from kane_dynamics_ros.replay.messages import JointStates
 from kane_dynamics_ros.replay.motion import passes
 from kane_dynamics_ros.runtime import DynamicsModel

@@ -25,7 +25,7 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -42,11 +42,11 @@ from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     LATCHED_QOS,
     nanoseconds_of,
-    request_from,
     set_nanoseconds,
     type_name,
     values_of,
 )
+from kane_dynamics_ros.nodes.serialized import request_from_bytes
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.node_parameters import Values, checked_value
 
@@ -246,7 +246,7 @@ def offline_answers(
     for message in played:
         if isinstance(message, JointTrajectory):
             try:
-                loop.follow(request_from(message), now_ns)
+                loop.follow(request_from_bytes(serialize_message(message)), now_ns)
             except KaneDynamicsError as error:  # the node rejects such a trajectory too, and goes on
                 refused.append((message, str(error)))
             continue

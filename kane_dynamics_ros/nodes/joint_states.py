@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array, Mask, finite
-from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.low_pass import Differentiated, differentiate
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.node_parameters import Values

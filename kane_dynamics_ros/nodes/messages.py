@@ -1,14 +1,12 @@
-"""What the nodes share of their topics: qualities of service, times and trajectories as messages."""
+"""What the nodes share of their topics: qualities of service, statuses, times."""
 
-from array import array
 from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS
 
 COMMAND_TOPIC = "forward_effort_controller/commands"
 
@@ -48,28 +46,3 @@ def nanoseconds_of(time: Any) -> int:
 def set_nanoseconds(time: Any, nanoseconds: int) -> None:
     """Write nanoseconds into a ``Time`` or ``Duration`` message."""
     time.sec, time.nanosec = divmod(nanoseconds, SECOND_NS)
-
-
-# Trajectories
-
-
-def request_from(message: JointTrajectory) -> TrajectoryRequest:
-    """A trajectory message as a request, unchecked."""
-    points = tuple(
-        RequestPoint(nanoseconds_of(point.time_from_start), *(getattr(point, field) for field in FIELDS))
-        for point in message.points
-    )
-    stamp_ns, label = nanoseconds_of(message.header.stamp), message.header.frame_id
-    return TrajectoryRequest(tuple(message.joint_names), points, stamp_ns, label)
-
-
-def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajectory:
-    """A request as a message."""
-    message = JointTrajectory(joint_names=list(request.names))
-    message.header.frame_id = frame_id
-    set_nanoseconds(message.header.stamp, request.stamp_ns)
-    for each in request.points:
-        point = JointTrajectoryPoint(**{field: array("d", getattr(each, field)) for field in FIELDS})
-        set_nanoseconds(point.time_from_start, each.time_ns)
-        message.points.append(point)
-    return message

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, canonicalize
@@ -34,21 +35,20 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
-from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.description.load import urdf_of_arguments
 from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.nodes.messages import (
     LATCHED_QOS,
     nanoseconds_of,
-    set_nanoseconds,
-    trajectory_from,
     type_name,
     values_of,
 )
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 from kane_dynamics_ros.nodes.recording import COMMANDS, STATES, BagWriter, RecordingError, Run
+from kane_dynamics_ros.nodes.serialized import bytes_from_request
 from kane_dynamics_ros.runtime.node_parameters import declarations
 from kane_dynamics_ros.text import listed, named
 
@@ -123,7 +123,7 @@ class Recorder:
                 publishers=tuple(publishers),
             )
 
-    def drive(self, trajectory: JointTrajectory) -> None:
+    def drive(self, trajectory: TrajectoryRequest) -> None:
         """Wait for the others, send the trajectory, record until it has ended.
 
         Raises ``RecordingError`` when anything is missing to the end.
@@ -137,14 +137,14 @@ class Recorder:
         with self._paused_robot():
             lead_ns = round(self._options["lead_time"] * SECOND_NS)
             start_ns = max(self._now_ns(), run.states.newest_ns) + lead_ns
-            set_nanoseconds(trajectory.header.stamp, start_ns)
-            digest = hashlib.sha256(repr(trajectory).encode()).hexdigest()
-            trajectory.header.frame_id = self._label = f"recorder_{digest[:12]}"  # the same in each run
-            publisher.publish(trajectory)
+            trajectory = replace(trajectory, stamp_ns=start_ns)
+            digest = hashlib.sha256(bytes_from_request(trajectory)).hexdigest()
+            self._label = f"recorder_{digest[:12]}"  # the same in each run
+            publisher.publish(bytes_from_request(replace(trajectory, label=self._label)))
             publisher.wait_for_all_acked(Duration(seconds=SERVICE_TIMEOUT))
             if self._simulated and self._node.count_publishers(STATUS):  # until it says what it makes of it
                 self._spin_until(lambda: bool(run.outcome), self._timeout)
-        duration_ns = nanoseconds_of(trajectory.points[-1].time_from_start) if trajectory.points else 0
+        duration_ns = trajectory.points[-1].time_ns if trajectory.points else 0
         run.begin(start_ns, duration_ns, round(self._options["settle_time"] * SECOND_NS))
         count, log = self._node.count_publishers, self._node.get_logger()
         told = time.monotonic()
@@ -342,9 +342,9 @@ def record(node: Node, stopped: Callable[[], bool]) -> None:
                 f"parameter {each.name!r} is missing; give it with -p {each.name}:=... ({each.description})"
             )
             raise RecordingError(message, "missing_parameter", name=each.name)
-    trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
+    trajectory = read_trajectory(Path(options["trajectory"]))
     path = options[DESCRIPTION]
-    description = description_to_publish(path, options["xacro_arguments"], trajectory.joint_names)
+    description = description_to_publish(path, options["xacro_arguments"], trajectory.names)
     recorder = Recorder(node, options, stopped)
     try:
         if description:

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import rclpy
@@ -27,8 +28,9 @@ from trajectory_msgs.msg import JointTrajectory
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS, trajectory_from, values_of
+from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS, values_of
 from kane_dynamics_ros.nodes.process import StopRequest
+from kane_dynamics_ros.nodes.serialized import bytes_from_request
 
 STATUS = "feedforward_node/trajectory_status"
 GRACE = 2.0  # [s] for a controller to be discovered as one that tells, and without it before it has gone
@@ -47,7 +49,7 @@ class TrajectorySender:
     def __init__(self, node: Node, request: TrajectoryRequest, wait: Callable[[], bool]) -> None:
         self._node, self._wait = node, wait
         self._label = f"kane_dynamics send {uuid.uuid4()}"  # by which the controller's reports are ours
-        self._message = trajectory_from(request, self._label)
+        self._message = bytes_from_request(replace(request, label=self._label))
         self._news: deque[dict[str, str]] = deque()
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", TRAJECTORY_QOS)
         node.create_subscription(DiagnosticStatus, STATUS, self._take, STATUS_QOS)

@@ -11,12 +11,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
 from kane_dynamics_ros.control.goals import Goal, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import ControlStep
 from kane_dynamics_ros.nodes.feedforward.trajectories import Preparation
-from kane_dynamics_ros.nodes.messages import request_from, set_nanoseconds
+from kane_dynamics_ros.nodes.messages import set_nanoseconds
+from kane_dynamics_ros.nodes.serialized import request_from_bytes
 
 try:
     from control_msgs.action import FollowJointTrajectory
@@ -128,7 +130,7 @@ class TrajectoryAction:
 
     def _judge(self, goal: Any) -> GoalResponse:
         """Submit the goal's trajectory, and reject the goal if that is refused."""
-        number = self._intake.submit(request_from(goal.trajectory), goal)
+        number = self._intake.submit(request_from_bytes(serialize_message(goal.trajectory)), goal)
         opened = self._open[number] = OpenGoal(goal, Future())
         self._take()
         ended = opened.ended.result() if opened.ended.done() else None

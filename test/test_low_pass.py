@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.filters import Differentiated, differentiate
+from kane_dynamics_ros.low_pass import Differentiated, differentiate
 
 CUTOFF = 20.0  # [Hz]
 
