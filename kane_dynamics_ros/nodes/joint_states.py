@@ -26,15 +26,14 @@ MOST_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must no
 class NameOrder:
     """How one list of names maps to the model, and what came with it last.
 
-    ``ours`` are indices into the model, ``theirs`` into the message; both None when they are equal.
-    ``ours`` is empty for messages about other joints only. ``continuous`` marks those of ours that turn
-    without end; None when there is none.
+    ``ours`` are indices into the model, ``theirs`` into the message; both are empty for messages about other
+    joints only. ``continuous`` marks those of ours that turn without end.
     """
 
     length: int
-    ours: NDArray[np.intp] | None
-    theirs: NDArray[np.intp] | None
-    continuous: Mask | None = None
+    ours: NDArray[np.intp]
+    theirs: NDArray[np.intp]
+    continuous: Mask
     stamp_ns: int = 0
     newest_ns: int = 0
     filter: Differentiated | None = None
@@ -54,8 +53,7 @@ class JointStateReader:
         self.age_ns = 0  # of the last state that was taken
         self.period_ns = PRESUMED_PERIOD_NS  # between the last two stamps of one publisher
         self._joint_names = list(model.joint_names)
-        continuous = np.array([joint.kind == "continuous" for joint in model.joints])
-        self._continuous = continuous if continuous.any() else None
+        self._continuous = np.array([joint.kind == "continuous" for joint in model.joints])
         self.configure(values)
         self.forget()
 
@@ -73,7 +71,7 @@ class JointStateReader:
         self.forget_stamps()
         self.q, self.qd = np.zeros(n), np.zeros(n)
         self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted
-        self._came: list[float] = [-math.inf] * n  # [s]
+        self._came = np.full(n, -math.inf)  # [s]
 
     def forget_stamps(self) -> None:
         """Compare the next stamps with none of before, as after a step of the clock; the state is kept."""
@@ -109,7 +107,7 @@ class JointStateReader:
         order = self._order
         if order is None:
             return self._refuse("duplicate_name", f"a joint is named twice in {listed(names)}")
-        if order.ours is not None and not order.ours.size:
+        if not order.ours.size:
             self.other_joints = names
             return False  # not about us
         self.other_joints = []
@@ -117,13 +115,14 @@ class JointStateReader:
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
-            and (order.ours is None or not self.missing(time))
+            and not self.missing(time)
         )
 
     def missing(self, time: float) -> list[str]:
         """Joints without a fresh state; those that never had one when the timeout is 0."""
         oldest = time - (self.timeout or math.inf)
-        return [name for name, came in zip(self._joint_names, self._came, strict=True) if not came > oldest]
+        came = zip(self._joint_names, self._came.tolist(), strict=True)
+        return [name for name, last in came if not last > oldest]
 
     def no_state_reason(self) -> str:
         """Why there is no complete state yet, from the messages that came."""
@@ -147,17 +146,12 @@ class JointStateReader:
         return self._orders[key]
 
     def _new_order(self, names: list[str]) -> NameOrder | None:
-        if names == self._joint_names:
-            return NameOrder(len(names), None, None, self._continuous)
         places = {name: i for i, name in enumerate(names)}
         ours = [i for i, name in enumerate(self._joint_names) if name in places]
         if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
             return None
-        theirs = [places[self._joint_names[i]] for i in ours]
-        continuous = None if self._continuous is None else self._continuous[ours]
-        return NameOrder(
-            len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), continuous
-        )
+        theirs = np.array([places[self._joint_names[i]] for i in ours], dtype=np.intp)
+        return NameOrder(len(names), np.array(ours, dtype=np.intp), theirs, self._continuous[ours])
 
     def _is_timely(self, stamp_ns: int, now_ns: int, order: NameOrder) -> bool:
         """Refuse stamps that are too old, in the future, or before one that was taken.
@@ -199,17 +193,18 @@ class JointStateReader:
                 f"{length} names with {len(position)} positions, {len(velocity)} velocities and "
                 f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
             )
-        q = _ours(position, order)
-        qd = _ours(velocity, order) if len(velocity) else np.full_like(q, math.nan)
-        if self.wants_effort:
-            self._keep_effort(message.effort, order)
-        if not (finite(q) and finite(qd)):
-            return self._take_incomplete(q, qd, order, time)
-        self._keep(q, qd, order, time)
+        q, qd = _ours(position, order), _ours(velocity, order)
+        if self.wants_effort:  # nothing but the observer uses it: it may be missing or NaN
+            self.effort = self.effort.copy()
+            self.effort[order.ours] = _ours(message.effort, order)
+        if not (finite(q) and finite(qd)) and not self._complete(q, qd, order, time):
+            return False
+        self.q, self.qd = self.q.copy(), self.qd.copy()
+        self.q[order.ours], self.qd[order.ours], self._came[order.ours] = q, qd, time
         return True
 
-    def _take_incomplete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:
-        """Take a state with velocities of NaN: they are missing, as joint_state_broadcaster says it."""
+    def _complete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:
+        """Put velocities in for NaN: they are missing, as joint_state_broadcaster says it."""
         missing = np.isnan(qd)
         if not (finite(q) and finite(qd[~missing])):
             return self._refuse(
@@ -219,35 +214,13 @@ class JointStateReader:
             return self._refuse(
                 "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
             )
-        before = self.qd if order.ours is None else self.qd[order.ours]
-        derived = differentiate(
-            order.filter or Differentiated(q, before, time), q, time, self._cutoff, order.continuous
-        )
+        before = order.filter or Differentiated(q, self.qd[order.ours], time)
+        derived = differentiate(before, q, time, self._cutoff, order.continuous)
         if not finite(derived.qd):  # it would never leave the filter
             return self._refuse("not_finite", f"positions too far apart: {q.tolist()}")
         order.filter = derived
-        self._keep(q, np.where(missing, derived.qd, qd), order, time)
+        qd[missing] = derived.qd[missing]
         return True
-
-    def _keep(self, q: Array, qd: Array, order: NameOrder, time: float) -> None:
-        ours = order.ours
-        if ours is None:
-            self.q, self.qd = q, qd
-            self._came = [time] * order.length
-            return
-        self.q, self.qd = self.q.copy(), self.qd.copy()
-        self.q[ours], self.qd[ours] = q, qd
-        for i in ours:
-            self._came[i] = time
-
-    def _keep_effort(self, values: Any, order: NameOrder) -> None:
-        """The measured efforts, which nothing but the observer uses: they may be missing or NaN."""
-        effort = _ours(values, order) if len(values) else math.nan
-        if order.ours is None:
-            self.effort = np.full(order.length, math.nan) if isinstance(effort, float) else effort
-        else:
-            self.effort = self.effort.copy()
-            self.effort[order.ours] = effort
 
     def _refuse(self, kind: str, why: str) -> bool:
         self.refusals[kind] += 1
@@ -256,6 +229,7 @@ class JointStateReader:
 
 
 def _ours(values: Any, order: NameOrder) -> Array:
-    """The values of our joints, a new array."""
-    array: Array = np.array(values, dtype=np.float64)
-    return array if order.theirs is None else array[order.theirs]
+    """The values of our joints, a new array; NaN where none are given."""
+    if not len(values):
+        return np.full(len(order.ours), math.nan)
+    return np.asarray(np.array(values, dtype=np.float64)[order.theirs])
