@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, JumpThreshold, TimeJump
-from rclpy.clock_type import ClockType
+from rclpy.clock import JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -38,7 +37,13 @@ from kane_dynamics_ros.nodes.feedforward.trajectories import (
 )
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS, LATCHED_QOS
 from kane_dynamics_ros.nodes.parameters import declare, read
-from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
+from kane_dynamics_ros.nodes.process import (
+    StateFirstExecutor,
+    run_node,
+    steady_timer,
+    stopping_at_once,
+    take_all,
+)
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.node_parameters import Declaration, wrong_parameter
 
@@ -68,7 +73,6 @@ class FeedforwardNode(LifecycleNode):
         self._description = DescriptionCheck()
         self._start_wanted = self.get_parameter("autostart").value is not False
         self._left_unconfigured = False  # an operator cleaned up: only an operator configures again
-        self._own_cleanup = False
         self._follower: ControllerManagerFollower | None = None
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = self.get_clock().create_jump_callback(BACK, post_callback=self._on_clock_jump)
@@ -80,7 +84,7 @@ class FeedforwardNode(LifecycleNode):
         self._action = TrajectoryAction(self, self._intake, self._take_trajectories)
         self._annotation = BackgroundAnnotation(self, self._annotate)
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
-        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, WATCH_PERIOD, self._watch)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._running = True
@@ -169,7 +173,7 @@ class FeedforwardNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._left_unconfigured = not self._own_cleanup
+        self._left_unconfigured = True
         if self._follower is not None:
             self._follower.destroy()
             self._follower = None
@@ -299,9 +303,8 @@ class FeedforwardNode(LifecycleNode):
     def _unconfigure(self) -> None:
         if self._active:
             self.trigger_deactivate()
-        self._own_cleanup = True
         self.trigger_cleanup()
-        self._own_cleanup = False
+        self._left_unconfigured = False  # no operator did
 
     # Parameters
 

@@ -158,7 +158,12 @@ def end_with_launch(node: Node, stop: StopRequest) -> None:
             pass
 
     if launch.isdecimal():
-        node.create_timer(LAUNCH_PERIOD, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, LAUNCH_PERIOD, check)
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> None:
+    """Call back every ``period`` [s] of a clock that never steps, whatever time ROS has."""
+    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def log_to_ros() -> None:

@@ -2,8 +2,8 @@
 
 import statistics
 from array import array
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,7 +74,7 @@ class BagWriter:
         """Create the bag with these topics, each with its type's name and whether it is latched."""
         writer = Writer(self.path, version=9, storage_plugin=StoragePlugin.MCAP)
         store = get_typestore(Stores.ROS2_JAZZY)
-        try:
+        with self._writing():
             writer.open()
             self._writer = writer
             for name, (kind, latched) in topics.items():
@@ -82,38 +82,39 @@ class BagWriter:
                 self._connections[name] = writer.add_connection(
                     name, kind, typestore=store, offered_qos_profiles=offered
                 )
-        except OSError as error:
-            raise self._failure(error) from None
 
     def write(self, name: str, time_ns: int, data: bytes) -> None:
         """One message, received at ``time_ns`` [ns]."""
         if self._writer is None:
             return
-        try:
+        with self._writing():
             self._writer.write(self._connections[name], time_ns, data)
-        except OSError as error:
-            raise self._failure(error) from None
         self.written += 1
 
     def close(self) -> None:
         """Complete the bag, if there is one."""
         writer, self._writer = self._writer, None
-        try:
+        with self._writing():
             if writer is not None:
-                writer.close()
-        except OSError as error:
-            with suppress(Exception):
-                writer.abort()  # type: ignore[union-attr]
-            raise self._failure(error) from None
+                try:
+                    writer.close()
+                except OSError:
+                    with suppress(Exception):
+                        writer.abort()
+                    raise
 
-    def _failure(self, error: OSError) -> RecordingError:
-        """The system does not take what belongs into the bag: a full disk, a folder that is not ours."""
-        return RecordingError(
-            f"{self.path}: cannot be written: {error.strerror or error}; it is not complete after "
-            f"{self.written} messages; make room, or name another directory for the bag",
-            "bag_write",
-            path=self.path,
-        )
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the system says of a full disk, or a folder that is not ours, as a ``RecordingError``."""
+        try:
+            yield
+        except OSError as error:
+            raise RecordingError(
+                f"{self.path}: cannot be written: {error.strerror or error}; it is not complete after "
+                f"{self.written} messages; make room, or name another directory for the bag",
+                "bag_write",
+                path=self.path,
+            ) from None
 
 
 class StateTimes:

@@ -11,7 +11,7 @@ import ctypes
 import struct
 import weakref
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -35,8 +35,7 @@ class _Cursor:
 
     def __init__(self, body: Bytes, order: str, place: int = 0) -> None:
         self._body, self._view = body, body.data
-        self._word, self._time = struct.Struct(f"{order}I"), struct.Struct(f"{order}iI")
-        self._double = np.dtype(f"{order}f8")
+        self._word, self._time, self._double = f"{order}I", f"{order}iI", f"{order}f8"
         self.place = place
 
     def _advance(self, alignment: int, length: int) -> int:
@@ -50,11 +49,11 @@ class _Cursor:
         return here
 
     def count(self) -> int:
-        count: int = self._word.unpack_from(self._view, self._advance(4, 4))[0]
+        count: int = struct.unpack_from(self._word, self._view, self._advance(4, 4))[0]
         return count
 
     def time_ns(self) -> int:
-        seconds, nanoseconds = self._time.unpack_from(self._view, self._advance(4, 8))
+        seconds, nanoseconds = struct.unpack_from(self._time, self._view, self._advance(4, 8))
         total: int = seconds * SECOND_NS + nanoseconds
         return total
 
@@ -96,16 +95,9 @@ class SerializedPoints(Sequence[RequestPoint]):
     @overload
     def __getitem__(self, index: slice) -> list[RequestPoint]: ...
     def __getitem__(self, index: int | slice) -> RequestPoint | list[RequestPoint]:
-        places = self._places[index]
-        return list(self._at(places)) if isinstance(places, array) else next(self._at([places]))
-
-    def __iter__(self) -> Iterator[RequestPoint]:
-        return self._at(self._places)
-
-    def _at(self, places: Sequence[int]) -> Iterator[RequestPoint]:
-        cursor = _Cursor(self._body, self._order)
-        for cursor.place in places:
-            yield cursor.point()
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return _Cursor(self._body, self._order, self._places[index]).point()
 
 
 def request_from_bytes(data: Any) -> TrajectoryRequest:

@@ -9,8 +9,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -28,7 +26,7 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults
 from kane_dynamics_ros.nodes.messages import BURST_QOS
 from kane_dynamics_ros.nodes.parameters import declare, read
-from kane_dynamics_ros.nodes.process import run_node
+from kane_dynamics_ros.nodes.process import run_node, steady_timer
 from kane_dynamics_ros.runtime import CONTROL, load_model
 from kane_dynamics_ros.runtime.node_parameters import payload, wrong_parameter
 from kane_dynamics_ros.runtime.parameters import checked_payload
@@ -168,8 +166,7 @@ class SimulatedHardwareNode(Node):
             return ScaledTime(self, now, step, self._advance, values["time.rate"])
         if mode == "wall":
             if self.get_parameter("use_sim_time").value:
-                steady = Clock(clock_type=ClockType.STEADY_TIME)
-                self.create_timer(CLOCK_CHECK_PERIOD, self._check_clock, clock=steady)
+                steady_timer(self, CLOCK_CHECK_PERIOD, self._check_clock)
             return WallTime(self, step, self._advance)
         if values["command.type"] == "joint_state":
             allowed = (

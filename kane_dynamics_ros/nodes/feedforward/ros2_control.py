@@ -62,13 +62,12 @@ class ControllerManagerFollower:
         self._joints: dict[str, frozenset[str]] = {}
         self._notified: str | None = None
         self.has_been_clear = False
-        self._subscription: Any = None
         self._client: Any = None
         if manager and ControllerManagerActivity is not None:
-            activity, components = f"{manager}/activity", f"{manager}/list_hardware_components"
-            self._subscription = node.create_subscription(
-                ControllerManagerActivity, activity, self.on_activity, LATCHED_QOS
-            )
+            topic = f"{manager}/activity"
+            kind = ControllerManagerActivity
+            self._subscription = node.create_subscription(kind, topic, self.on_activity, LATCHED_QOS)
+            components = f"{manager}/list_hardware_components"
             self._client = node.create_client(ListHardwareComponents, components)
 
     def on_activity(self, message: Any) -> None:
@@ -87,7 +86,7 @@ class ControllerManagerFollower:
 
     def destroy(self) -> None:
         """End following."""
-        if self._subscription is not None:
+        if self._client is not None:
             self._node.destroy_subscription(self._subscription)
             self._node.destroy_client(self._client)
 

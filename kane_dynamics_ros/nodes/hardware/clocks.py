@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Literal
 
 from builtin_interfaces.msg import Time
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
+from kane_dynamics_ros.nodes.process import steady_timer
 from kane_dynamics_ros.runtime.node_parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
 
@@ -92,7 +91,7 @@ class WallTime(SimulationTime):
         self._pacer = Pacer(round(step * SECOND_NS), CATCH_UP_NS, BURST)
         self._due = time.monotonic_ns()
         self._offset = node.get_clock().now().nanoseconds - self._due  # of the node's clock
-        node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, step, self._on_timer)
 
     def stamp(self) -> Time:
         before = time.monotonic_ns()
@@ -133,7 +132,7 @@ class ScaledTime(SimulationTime):
         self._now, self._advance, self._rate = now, advance, rate
         self._pacer = Pacer(round(step / rate * SECOND_NS), CATCH_UP_NS, BURST)
         self._clock = node.create_publisher(ClockMessage, "/clock", 10)
-        node.create_timer(step / rate, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, step / rate, self._on_timer)
 
     def stamp(self) -> Time:
         return _message(round(self._now() * SECOND_NS))
@@ -245,7 +244,7 @@ class LockStepTime(SimulationTime):
         self._faulty = faulty
         self._lock_step = LockStep(round(timeout * SECOND_NS), SETTLE_NS)
         self._clock = node.create_publisher(ClockMessage, "/clock", 10)
-        node.create_timer(TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, TICK, self._on_timer)
 
     def stamp(self) -> Time:
         return _message(round(self._now() * SECOND_NS))
