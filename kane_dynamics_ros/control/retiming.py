@@ -76,15 +76,15 @@ class RetimingLimits:
 class Retimed(NamedTuple):
     """A motion along a path, as its points.
 
-    ``times_ns`` (N,) from the start; ``q`` and ``qd`` (N, n), and ``qdd`` (N, n) or None: without them,
-    cubics join the points. ``use`` (N - 1, 4, n) is the largest part of each limit that is used between two
+    ``times_ns`` (N,) from the start; ``q``, ``qd`` and ``qdd`` (N, n), which may be NaN: without it, cubics
+    join the points. ``use`` (N - 1, 4, n) is the largest part of each limit that is used between two
     points, in the order of ``QUANTITIES``. ``window`` [s] is that of the smoothing, 0 without.
     """
 
     times_ns: NDArray[np.int64]
     q: Array
     qd: Array
-    qdd: Array | None
+    qdd: Array
     use: Array
     window: float
 
@@ -109,7 +109,7 @@ class Retimed(NamedTuple):
         q, qd, qdd, _ = states[:, [0, -1]].transpose(2, 0, 1, 3).reshape(4, -1, self.q.shape[1])
         first, second = model.inverse_dynamics(q, qd, qdd).reshape(-1, 2, self.q.shape[1]).swapaxes(0, 1)
         effort = np.concatenate((first[:1], 0.5 * (second[:-1] + first[1:]), model.gravity(self.q[-1:])))
-        qdd = np.full((len(self.q), 0), 0.0) if self.qdd is None else self.qdd
+        qdd = self.qdd[:, ~np.isnan(self.qdd[0])]
         columns = (each.tolist() for each in (self.times_ns, self.q, self.qd, qdd, effort))
         return TrajectoryRequest(model.joint_names, tuple(map(RequestPoint, *columns)))
 
@@ -171,11 +171,9 @@ def _joined(parts: Sequence[Retimed]) -> Retimed:
     for part in parts[1:]:
         times.append(part.times_ns[1:] + times[-1][-1])
 
-    def rows(field: str) -> Any:
-        values = [getattr(part, field) for part in parts]
-        if values[0] is None:
-            return None
-        return np.concatenate([values[0], *(value[1:] for value in values[1:])])
+    def rows(field: str) -> Array:
+        first, *later = (getattr(part, field) for part in parts)
+        return np.concatenate([first, *(each[1:] for each in later)])
 
     use = np.concatenate([part.use for part in parts])
     window = max(part.window for part in parts)
@@ -401,7 +399,7 @@ def _played(grid: Grid, x: Array) -> Retimed:
     end = grid.q[1, -1:]
     q = np.concatenate((grid.q[0] + qd * late, end))
     qd = np.concatenate((qd + qdd * late, np.zeros_like(end)))
-    return Retimed(times_ns, q, qd, None, np.empty(0), 0.0)
+    return Retimed(times_ns, q, qd, np.full_like(q, np.nan), np.empty(0), 0.0)
 
 
 def _parts(motion: Retimed, models: Sequence[DynamicsModel], limits: RetimingLimits) -> Parts:
@@ -415,8 +413,7 @@ def _parts(motion: Retimed, models: Sequence[DynamicsModel], limits: RetimingLim
 def _between(motion: Retimed) -> Array:
     """States and jerks (N, K, 4, n) at the places ``CHECKS`` between two points."""
     durations = np.diff(motion.times_ns) * NANOSECOND
-    qdd = np.full_like(motion.q, np.nan) if motion.qdd is None else motion.qdd
-    pieces = segments(motion.q, motion.qd, qdd, durations)
+    pieces = segments(motion.q, motion.qd, motion.qdd, durations)
     return evaluate_many(pieces, durations[:, np.newaxis] * CHECKS, rows=4)
 
 
@@ -495,8 +492,8 @@ def _with_window(
 def _slowed(motion: Retimed, factor: float) -> Retimed:
     """The motion in ``factor`` times its time."""
     times_ns = np.round(motion.times_ns * factor).astype(np.int64)
-    qdd = None if motion.qdd is None else motion.qdd / factor**2
-    return motion._replace(times_ns=times_ns, qd=motion.qd / factor, qdd=qdd, window=motion.window * factor)
+    qd, qdd, window = motion.qd / factor, motion.qdd / factor**2, motion.window * factor
+    return motion._replace(times_ns=times_ns, qd=qd, qdd=qdd, window=window)
 
 
 def _along(grid: Grid, s: Array) -> tuple[Array, Array, Array]:

@@ -49,7 +49,6 @@ class JointStateReader:
         """``values`` are the checked parameters of the node."""
         self.refusals: Counter[str] = Counter()
         self.skipped = 0  # messages that waited behind a newer one of the same joints
-        self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
         self.period_ns = PRESUMED_PERIOD_NS  # between the last two stamps of one publisher
         self._joint_names = list(model.joint_names)
@@ -70,7 +69,7 @@ class JointStateReader:
         self.other_joints: list[str] = []  # the names in the last message, where none is ours
         self.forget_stamps()
         self.q, self.qd = np.zeros(n), np.zeros(n)
-        self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted
+        self.effort = np.full(n, math.nan)  # NaN where none was reported
         self._came = np.full(n, -math.inf)  # [s]
 
     def forget_stamps(self) -> None:
@@ -194,13 +193,11 @@ class JointStateReader:
                 f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
             )
         q, qd = _ours(position, order), _ours(velocity, order)
-        if self.wants_effort:  # nothing but the observer uses it: it may be missing or NaN
-            self.effort = self.effort.copy()
-            self.effort[order.ours] = _ours(message.effort, order)
         if not (finite(q) and finite(qd)) and not self._complete(q, qd, order, time):
             return False
-        self.q, self.qd = self.q.copy(), self.qd.copy()
+        self.q, self.qd, self.effort = self.q.copy(), self.qd.copy(), self.effort.copy()
         self.q[order.ours], self.qd[order.ours], self._came[order.ours] = q, qd, time
+        self.effort[order.ours] = _ours(message.effort, order)
         return True
 
     def _complete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:

@@ -201,7 +201,6 @@ class Controller:
         self._commands = CommandOutput(node, len(model.joint_names))
         self._steps = StepOutput(node, model.joint_names)
         self.external = ObserverOutput(node, self.loop, values)
-        self._read_what_is_observed()
 
     @property
     def rate(self) -> float:
@@ -237,7 +236,6 @@ class Controller:
         self.values, self.loop.settings = values, settings
         self.external.configure(values)
         self.reader.configure(values)
-        self._read_what_is_observed()
 
     def on_states(self, taken: Sequence[tuple[Any, Any]]) -> None:
         """Answer joint states that came together with one command, if the state is complete and fresh.
@@ -324,7 +322,6 @@ class Controller:
             self._commands.publish(tau)
         self._steps.look_for_subscribers(self.values["terms.publish"])
         self.external.look_for_subscribers()
-        self._read_what_is_observed()
 
     def annotate(self, request: TrajectoryRequest, abandoned: Callable[[], bool]) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
@@ -392,7 +389,3 @@ class Controller:
         for publisher in (self._commands.publisher, *self._steps.publishers):
             node.destroy_publisher(publisher)
         self.external.destroy()
-
-    def _read_what_is_observed(self) -> None:
-        """Read efforts exactly while the observer needs them: those of before would tell it of contacts."""
-        self.reader.wants_effort = self.external.takes and self.external.measured
