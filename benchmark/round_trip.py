@@ -156,7 +156,7 @@ def computed_torque_answer() -> Callable[[np.ndarray], Key]:
     settings = build_settings({each.name: each.default for each in TABLE}, load_model(MODEL))
     reference = sample(hold_at(START, 0), 0)
     rest = np.zeros(len(START))
-    return lambda q: clamp(efforts(settings.law, reference, q, rest), settings.effort_limits).tau.tobytes()
+    return lambda q: clamp(efforts(settings.law, reference, q, rest), settings.effort_limits).tobytes()
 
 
 @contextmanager

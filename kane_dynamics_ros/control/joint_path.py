@@ -24,7 +24,7 @@ from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.limits import LIKELY, TOLERANCE, far_beyond, position_limits
-from kane_dynamics_ros.control.plan import Prepared, prepare
+from kane_dynamics_ros.control.plan import prepare
 from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import (
     NANOSECOND,
@@ -108,20 +108,19 @@ def curves_of(request: TrajectoryRequest, joints: Sequence[JointInfo], tolerance
     if len(request.points) < 2:
         raise TrajectoryError(f"a path needs two points or more; found {len(request.points)}", "no_points")
     smooth = all(len(point.velocities) for point in request.points)
-    points = request.points if smooth else _without_times(request.points)
+    points = request.points
+    if not smooth:  # the positions, a second apart
+        points = [RequestPoint(SECOND_NS * (i + 1), point.positions) for i, point in enumerate(points)]
     prepared = prepare(TrajectoryRequest(request.names, points), joints, Rules())
     if smooth:
-        curves = tuple(_between_rests(_polynomials(prepared)))
+        durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
+        pieces = enumerate(zip(prepared.segments[:-1], durations.tolist(), strict=True))
+        curves = tuple(_between_rests([Piece(each, 0.0, duration, i) for i, (each, duration) in pieces]))
     else:
         _check_distances(prepared.waypoints.q, joints)
         curves = tuple(_of_points(prepared.waypoints.q, tolerance))
     _check_positions(curves, joints)
     return curves
-
-
-def _without_times(points: Sequence[RequestPoint]) -> list[RequestPoint]:
-    """The positions, a second apart."""
-    return [RequestPoint(SECOND_NS * (i + 1), point.positions) for i, point in enumerate(points)]
 
 
 def _check_positions(curves: Sequence[Curve], joints: Sequence[JointInfo]) -> None:
@@ -241,12 +240,6 @@ def _corner(corner: Array, direction: Array, turn: Array, length: float) -> Arra
 
 
 # Curves through points that carry velocities
-
-
-def _polynomials(prepared: Prepared) -> list[Piece]:
-    durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
-    segments = zip(prepared.segments[:-1], durations.tolist(), strict=True)
-    return [Piece(coefficients, 0.0, duration, i) for i, (coefficients, duration) in enumerate(segments)]
 
 
 def _between_rests(pieces: Sequence[Piece]) -> Iterator[Curve]:

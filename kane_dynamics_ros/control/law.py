@@ -101,7 +101,8 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array, direction: Array | 
 
     ``direction`` (n,): in which each drive's reference moved last, where that is known.
     """
-    if law.mode == "gravity_compensation" or not _all_rigid_terms(law.switches):
+    on = law.switches
+    if law.mode == "gravity_compensation" or not (on.inertia and on.coriolis and on.gravity):
         return efforts_by_term(law, reference, q, qd, direction).total
     q_d, qd_d, qdd_d = reference
     if law.mode == "computed_torque":
@@ -175,10 +176,6 @@ def has_stiffness(law: Law) -> Mask:
     """The joints (n,) that are drawn towards the reference's position; the others may be anywhere."""
     feedback = law.mode in ("feedforward_pd", "computed_torque")
     return law.kp > 0.0 if feedback else np.zeros(len(law.kp), dtype=np.bool_)
-
-
-def _all_rigid_terms(switches: TermSwitches) -> bool:
-    return switches.inertia and switches.coriolis and switches.gravity
 
 
 def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:

@@ -6,7 +6,6 @@ Limits that the URDF does not give are infinite.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -63,17 +62,9 @@ def far_beyond(q: Array, lower: Array, upper: Array, joints: Sequence[JointInfo]
 # Efforts
 
 
-class Limited(NamedTuple):
-    """Efforts within limits, and which joints were clamped (n,)."""
-
-    tau: Array
-    clamped: Mask
-
-
-def clamp(tau: Array, limits: Array) -> Limited:
+def clamp(tau: Array, limits: Array) -> Array:
     """Efforts clamped to plus or minus ``limits`` (n,)."""
-    within = np.minimum(np.maximum(tau, -limits), limits)
-    return Limited(within, within != tau)
+    return np.asarray(np.minimum(np.maximum(tau, -limits), limits))
 
 
 def limit_rate(tau: Array, previous: Array, largest_step: Array) -> Array:

@@ -23,7 +23,7 @@ from kane_dynamics_ros.control.law import (
     has_stiffness,
     position_error,
 )
-from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
+from kane_dynamics_ros.control.limits import clamp, clamp_reference, limit_rate, motion_limits
 from kane_dynamics_ros.control.plan import (
     STOP_KNOTS,
     Prepared,
@@ -407,7 +407,7 @@ class ControlLoop:
             effort = np.full(len(q), math.nan)
         if not finite(effort):
             return self.safe_effort("hold", time)
-        return self._limited(effort, time).tau
+        return self._limited(effort, time)
 
     def _tracked(self, state: states.Tracking, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
         """Follow the reference, and compare the arm with it."""
@@ -454,7 +454,7 @@ class ControlLoop:
             bad = named("joint", np.array(settings.law.rigid.joint_names)[~np.isfinite(wanted)].tolist())
             self._raise("non_finite", f"the effort of {bad} is not finite", time)
             return self._reaction(time)
-        tau, clamped = self._limited(wanted, time)
+        tau, clamped = self._limited(wanted, time), np.abs(wanted) > settings.effort_limits
         names, longest = settings.law.rigid.joint_names, settings.safety.saturation_time
         if self.saturation.lasts(clamped, names, time, longest):
             why = f"clamped for {longest:g} s or more (safety.saturation_time), now "
@@ -486,7 +486,7 @@ class ControlLoop:
         It is reached as fast as the limits allow; ``last_effort`` is what it comes to.
         """
         effort = self.last_effort(reaction)
-        return None if effort is None else self._limited(effort, time).tau
+        return None if effort is None else self._limited(effort, time)
 
     def last_effort(self, reaction: states.Reaction) -> Array | None:
         """The command without the limit on its rate of change: what may stay when nothing follows."""
@@ -497,19 +497,19 @@ class ControlLoop:
         if reaction == "zero" or not law.switches.gravity:
             return np.zeros(len(q))
         try:
-            return clamp(law.rigid.gravity(q), self.settings.effort_limits).tau
+            return clamp(law.rigid.gravity(q), self.settings.effort_limits)
         except NonFiniteError:  # of parameters far beyond any arm: no effort is all that is left
             return np.zeros(len(q))
 
-    def _limited(self, wanted: Array, time: float) -> Limited:
+    def _limited(self, wanted: Array, time: float) -> Array:
         """Clamp to the effort limits, then limit the change since the last command."""
         settings = self.settings
-        limited = clamp(wanted, settings.effort_limits)
+        tau = clamp(wanted, settings.effort_limits)
         if settings.effort_rate is not None and self._sent is not None:
             largest_step = settings.effort_rate * max(time - self._sent[1], 0.0)
-            limited = Limited(limit_rate(limited.tau, self._sent[0], largest_step), limited.clamped)
-        self._sent = (limited.tau, time)
-        return limited
+            tau = limit_rate(tau, self._sent[0], largest_step)
+        self._sent = (tau, time)
+        return tau
 
     # Does the arm follow?
 

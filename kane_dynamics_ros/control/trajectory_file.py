@@ -29,7 +29,7 @@ WIDTH = 1000  # characters: a list of numbers on one line
 
 
 class TrajectoryFileError(KaneDynamicsError):
-    """A trajectory file cannot be read: ``path``, and ``where`` in it."""
+    """A trajectory file cannot be read: ``path``, and ``where`` in it, empty for the whole."""
 
 
 def read_trajectory(path: Path) -> TrajectoryRequest:
@@ -42,22 +42,20 @@ def read_trajectory(path: Path) -> TrajectoryRequest:
         >>> read_trajectory(path).points[0].time_ns
         2000000000
     """
+    where = ""
     try:
         text = path.read_text(encoding="utf-8").rstrip().removesuffix("\n---")  # ros2 topic echo ends so
-        content = load_yaml(text)  # JSON is YAML too
+        return _request(load_yaml(text))  # JSON is YAML too
     except OSError as error:
         what = f"cannot be read: {error.strerror}; give the path of a trajectory file"
-        raise TrajectoryFileError(f"{path}: {what}", path=path) from None
     except UnicodeDecodeError as error:
-        raise TrajectoryFileError(f"{path}: cannot be read: {error}", path=path) from None
+        what = f"cannot be read: {error}"
     except yaml.YAMLError as error:
-        raise TrajectoryFileError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from None
-    try:
-        return _request(content)
+        what = f"not YAML: {' '.join(str(error).split())}"
     except _UnexpectedError as error:
         where, found, allowed = error.args
-        text = f"{path}: {where}: found {found}; allowed: {allowed}"
-        raise TrajectoryFileError(text, path=path, where=where) from None
+        what = f"{where}: found {found}; allowed: {allowed}"
+    raise TrajectoryFileError(f"{path}: {what}", path=path, where=where)
 
 
 def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,7 @@ class JointStateReader:
 
     def forget_stamps(self) -> None:
         """Compare the next stamps with none of before, as after a step of the clock; the state is kept."""
-        self._names: list[str] | None = None
-        self._order: NameOrder | None = None
-        self._orders: dict[tuple[str, ...], NameOrder | None] = {}
+        self._order_of = lru_cache(MOST_ORDERS)(self._new_order)
 
     def take_all(self, messages: Sequence[Any], now_ns: int, time: float) -> bool:
         """Take messages that came together, oldest first; of each list of names only the newest counts."""
@@ -101,9 +100,7 @@ class JointStateReader:
         ``now_ns`` is the clock of stamps [ns]; ``time`` [s] is one that never steps.
         """
         names = message.name
-        if names != self._names:
-            self._names, self._order = names, self._order_of(names)
-        order = self._order
+        order = self._order_of(tuple(names))
         if order is None:
             return self._refuse("duplicate_name", f"a joint is named twice in {listed(names)}")
         if not order.ours.size:
@@ -135,16 +132,8 @@ class JointStateReader:
             return f"joint states are refused: {self.last_refusal}"
         return "no joint states have come yet"
 
-    def _order_of(self, names: list[str]) -> NameOrder | None:
-        """The mapping for a list of names, remembered; None when a joint of ours is named twice."""
-        key = tuple(names)
-        if key not in self._orders:
-            if len(self._orders) >= MOST_ORDERS:
-                self._orders.clear()
-            self._orders[key] = self._new_order(names)
-        return self._orders[key]
-
-    def _new_order(self, names: list[str]) -> NameOrder | None:
+    def _new_order(self, names: tuple[str, ...]) -> NameOrder | None:
+        """The mapping for a list of names; None when a joint of ours is named twice."""
         places = {name: i for i, name in enumerate(names)}
         ours = [i for i, name in enumerate(self._joint_names) if name in places]
         if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
