@@ -6,7 +6,6 @@ A trajectory is accepted, then finished or dropped; or it is refused, with the r
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -39,14 +38,6 @@ class Tolerances:
     trajectory_velocity: Array | None = None
     goal_velocity: Array | None = None
 
-    @cached_property
-    def _weights(self) -> Array:
-        return _inverse(self.trajectory)
-
-    @cached_property
-    def _goal_weights(self) -> Array:
-        return _inverse(self.goal)
-
     @property
     def measures(self) -> bool:
         """Whether anything is asked of the arm at its goal."""
@@ -55,19 +46,14 @@ class Tolerances:
 
     def violated(self, error: Array, reference: Array, qd: Array) -> int | None:
         """The joint whose error of position (n,) or else of velocity is worst, if too large while moving."""
-        joint = _worst(error * self._weights)
-        if joint is None and self.trajectory_velocity is not None:
-            joint = _worst((reference[1] - qd) * _inverse(self.trajectory_velocity))
-        return joint
+        joint = _worst(error, self.trajectory)
+        return _worst(reference[1] - qd, self.trajectory_velocity) if joint is None else joint
 
     def missed(self, error: Array, qd: Array) -> int | None:
         """The joint that is not at its goal, or has not come to rest there; None when all have."""
-        joint = _worst(error * self._goal_weights)
-        if joint is None and self.goal_velocity is not None:
-            joint = _worst(qd * _inverse(self.goal_velocity))
-        if joint is None and self.stopped_velocity:
-            joint = _worst(qd / self.stopped_velocity)
-        return joint
+        stopped = np.full_like(qd, self.stopped_velocity)
+        checks = (error, self.goal), (qd, self.goal_velocity), (qd, stopped)
+        return next((joint for each in checks if (joint := _worst(*each)) is not None), None)
 
 
 def own_tolerances(goal: Any, joint_names: Sequence[str], defaults: Tolerances) -> Tolerances:
@@ -187,10 +173,6 @@ class Goals:
             why += f", {goal.slowed:.3f} times as long as asked for: the limits on velocities and efforts"
         self._report(goal.ticket, "accepted", HOLDS if goal.stops else why)
 
-    def start_last(self, start_ns: int, end_ns: int) -> None:
-        """The newest goal starts at ``start_ns`` [ns]: later than it was taken, with the next state."""
-        self.open[-1] = replace(self.open[-1], start_ns=start_ns, end_ns=end_ns)
-
     def refuse(self, ticket: Ticket, error: TrajectoryError) -> None:
         """Report a trajectory that is not followed."""
         self._outcomes.append(refusal(ticket, error))
@@ -242,13 +224,10 @@ def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
     return TrajectoryOutcome(ticket, "refused", str(error), error.code)
 
 
-def _inverse(limits: Array) -> Array:
-    return np.divide(1.0, limits, out=np.zeros_like(limits), where=limits > 0.0)
-
-
-def _worst(shares: Array) -> int | None:
-    """The index of the largest magnitude, if that is above 1; cheap when all are small."""
-    if shares.dot(shares) <= 1.0:
+def _worst(values: Array, allowed: Array | None) -> int | None:
+    """The index of the magnitude that exceeds what is allowed (n,) most, by its share; 0, or None: any."""
+    if allowed is None:
         return None
-    worst = int(np.abs(shares).argmax())
-    return worst if abs(shares[worst]) > 1.0 else None
+    shares = np.divide(np.abs(values), allowed, out=np.zeros_like(values), where=allowed > 0.0)
+    worst = int(shares.argmax())
+    return worst if shares[worst] > 1.0 else None

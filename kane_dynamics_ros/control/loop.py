@@ -229,7 +229,7 @@ class ControlLoop:
     def _started(self, state: states.Moving, waiting: Prepared, now_ns: int) -> states.Moving:
         """A trajectory that waited for a state starts now."""
         plan = joined(state.plan, waiting, self.settings.law.rigid.joints, now_ns, now_ns).plan
-        self.goals.start_last(now_ns, plan.end_ns)
+        self.goals.open[-1] = replace(self.goals.open[-1], start_ns=now_ns, end_ns=plan.end_ns)
         return states.Moving(plan, state.begin)
 
     def cancel(self, number: int, now_ns: int) -> None:

@@ -256,13 +256,6 @@ class StateFirstExecutor(GuardedExecutor):
             self._next_look = time.monotonic() + OTHERS_PERIOD
             self._serve_others()
 
-    def spin_once_until_future_complete(self, future: Any, timeout_sec: Any = None) -> None:
-        """As rclpy's."""
-        if not future.done():
-            self.spin_once(getattr(timeout_sec, "timeout", timeout_sec))
-
-    _spin_once_until_future_complete = spin_once_until_future_complete
-
     def _serve_first(self, until: float) -> bool:
         """Hand over the messages that have come, at ``until`` [s] at the latest; whether a task is ready."""
         wait_set, guard = self._wait_set, self._guard

@@ -46,7 +46,7 @@ from kane_dynamics_ros.nodes.messages import (
     values_of,
 )
 from kane_dynamics_ros.nodes.parameters import declare, read
-from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
+from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals, steady_timer
 from kane_dynamics_ros.nodes.recording import COMMANDS, STATES, BagWriter, RecordingError, Run
 from kane_dynamics_ros.nodes.serialized import bytes_from_request
 from kane_dynamics_ros.runtime.node_parameters import declarations
@@ -147,18 +147,16 @@ class Recorder:
         duration_ns = trajectory.points[-1].time_ns if trajectory.points else 0
         run.begin(start_ns, duration_ns, round(self._options["settle_time"] * SECOND_NS))
         count, log = self._node.count_publishers, self._node.get_logger()
-        told = time.monotonic()
 
-        def over() -> bool:
-            nonlocal told
-            if time.monotonic() - told > TELL_PERIOD:
-                told = time.monotonic()
-                so_far, whole = (ns / SECOND_NS for ns in (run.states.newest_ns - start_ns, duration_ns))
-                so_far = min(max(so_far, 0.0), whole)  # what comes after the motion is recorded, too
-                log.info(f"recorded {so_far:.1f} s of the motion's {whole:.1f} s")
-            return run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
+        def tell() -> None:
+            so_far, whole = (ns / SECOND_NS for ns in (run.states.newest_ns - start_ns, duration_ns))
+            so_far = min(max(so_far, 0.0), whole)  # what comes after the motion is recorded, too
+            log.info(f"recorded {so_far:.1f} s of the motion's {whole:.1f} s")
 
-        self._spin_until(over)
+        steady_timer(self._node, TELL_PERIOD, tell)
+        self._spin_until(
+            lambda: run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
+        )
         if run.failed:
             self._spin_until(lambda: False, STATUS_GRACE)
         run.judge()
