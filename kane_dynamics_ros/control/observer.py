@@ -238,11 +238,7 @@ class MomentumObserver:
         share = share_of_step(self.settings.gain, dt)
         residual = self.residual + share * (z - self.residual)
         self.residual = np.where(before.released & now.released, residual, self.offset)
-        mean = np.empty((3, len(share)))
-        np.add(before.speed_parts, now.speed_parts, out=mean[:2])
-        mean[:2] *= 0.5
-        np.subtract(now.qd, before.qd, out=mean[2])
-        mean[2] /= dt
+        mean = np.vstack((0.5 * (before.speed_parts + now.speed_parts), (now.qd - before.qd) / dt))
         if self._filtered is None:  # the acceleration is filtered from rest on, as the residual is from zero
             self._filtered = mean
             mean[2] *= share
@@ -285,13 +281,12 @@ def _speed_parts(settings: ObserverSettings, qd: Array) -> Array:
 
     Of coupled drives the slowest counts that a joint turns.
     """
-    parts, C = np.empty((2, len(qd))), settings.friction.coupling
+    C = settings.friction.coupling
     drives = qd if C is None else C @ qd
-    parts[0] = 1.0 - np.abs(np.tanh(drives / settings.friction.parameters.coulomb_velocity))
+    slow = 1.0 - np.abs(np.tanh(drives / settings.friction.parameters.coulomb_velocity))
     if C is not None:
-        parts[0] = (parts[0][:, None] * (C != 0.0)).max(axis=0)
-    np.abs(qd, out=parts[1])
-    return parts
+        slow = (slow[:, None] * (C != 0.0)).max(axis=0)
+    return np.stack((slow, np.abs(qd)))
 
 
 # The wrench at a tip, or at each of several

@@ -331,8 +331,7 @@ class FeedforwardNode(LifecycleNode):
 
     def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
         if self._controller is not None:
-            values = read(self, self._table)
-            self._controller.apply(values, self._controller.prepare(values))
+            self._controller.apply(read(self, self._table))
 
     # Time
 

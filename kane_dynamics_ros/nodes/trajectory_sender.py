@@ -43,74 +43,70 @@ class SendError(KaneDynamicsError):
     """A trajectory could not be sent; code ``no_subscriber``."""
 
 
-class TrajectorySender:
-    """One trajectory on its way; ``wait`` spins the node once and says whether to go on."""
+def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeout: float) -> int:
+    """Send a trajectory and follow it; the exit code. ``timeout`` [s] is for the subscriber and its answer.
 
-    def __init__(self, node: Node, request: TrajectoryRequest, wait: Callable[[], bool]) -> None:
-        self._node, self._wait = node, wait
-        self._label = f"kane_dynamics send {uuid.uuid4()}"  # by which the controller's reports are ours
-        self._message = bytes_from_request(replace(request, label=self._label))
-        self._news: deque[dict[str, str]] = deque()
-        self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", TRAJECTORY_QOS)
-        node.create_subscription(DiagnosticStatus, STATUS, self._take, STATUS_QOS)
+    ``wait`` spins the node once and says whether to go on. A controller that has just been started refuses
+    until joint states come: it is asked again.
 
-    def run(self, timeout: float) -> int:
-        """Send and follow; the exit code. ``timeout`` [s] is for the subscriber and its first answer.
+    Raises ``SendError``.
+    """
+    label = f"kane_dynamics send {uuid.uuid4()}"  # by which the controller's reports are ours
+    message = bytes_from_request(replace(request, label=label))
+    reports: deque[dict[str, str]] = deque()
+    publisher = node.create_publisher(JointTrajectory, "joint_trajectory", TRAJECTORY_QOS)
 
-        A controller that has just been started refuses until joint states come: it is asked again.
+    def take(status: DiagnosticStatus) -> None:
+        values = values_of(status)
+        if values.get("frame_id") == label:
+            reports.append(values)
 
-        Raises ``SendError``.
-        """
-        topic = self._publisher.topic_name
-        if not self._until(lambda: self._publisher.get_subscription_count() > 0, timeout):
-            raise SendError(
-                f"nobody listens on {topic} after {timeout:g} s; start the controller first, with the same "
-                "ROS_DOMAIN_ID and namespace (--namespace)",
-                "no_subscriber",
-            )
-        tells = self._until(self._somebody_tells, GRACE)
-        self._publisher.publish(self._message)
-        if not tells:
-            self._publisher.wait_for_all_acked(Duration(seconds=timeout))
-            print(f"sent on {topic}; its subscriber does not tell on {STATUS} what becomes of it")
-            return 0
-        print(f"sent on {topic}", flush=True)
-        end = time.monotonic() + timeout
-        answered = self._until(lambda: bool(self._news), timeout)
-        while answered:
-            while self._news:
-                news = self._news.popleft()
-                if news.get("code") == "no_state" and time.monotonic() < end:
-                    self._until(lambda: False, AGAIN)
-                    if not self._wait():  # stopped: the arm must not move any more
-                        return INTERRUPTED
-                    self._publisher.publish(self._message)
-                    continue
-                print(f"{news['state']}: {news['reason']}", flush=True)
-                if news["state"] != "accepted":
-                    return 0 if news["state"] == "finished" else 1
-            if not self._until(self._somebody_tells, GRACE):
-                break
-            if not self._wait():
-                return INTERRUPTED
-        what = "the controller has gone" if answered else f"the controller did not answer in {timeout:g} s"
-        print(f"{what}; what became of the trajectory is not known", file=sys.stderr)
-        return 1
-
-    def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
+    def until(holds: Callable[[], bool], seconds: float) -> bool:
         """Wait until something holds, at most so long; whether it does."""
         end = time.monotonic() + seconds
-        while not holds() and time.monotonic() < end and self._wait():
+        while not holds() and time.monotonic() < end and wait():
             pass
         return holds()
 
-    def _somebody_tells(self) -> bool:
-        return self._node.count_publishers(STATUS) > 0
+    def somebody_tells() -> bool:
+        return node.count_publishers(STATUS) > 0
 
-    def _take(self, message: DiagnosticStatus) -> None:
-        values = values_of(message)
-        if values.get("frame_id") == self._label:
-            self._news.append(values)
+    node.create_subscription(DiagnosticStatus, STATUS, take, STATUS_QOS)
+    topic = publisher.topic_name
+    if not until(lambda: publisher.get_subscription_count() > 0, timeout):
+        raise SendError(
+            f"nobody listens on {topic} after {timeout:g} s; start the controller first, with the same "
+            "ROS_DOMAIN_ID and namespace (--namespace)",
+            "no_subscriber",
+        )
+    tells = until(somebody_tells, GRACE)
+    publisher.publish(message)
+    if not tells:
+        publisher.wait_for_all_acked(Duration(seconds=timeout))
+        print(f"sent on {topic}; its subscriber does not tell on {STATUS} what becomes of it")
+        return 0
+    print(f"sent on {topic}", flush=True)
+    end = time.monotonic() + timeout
+    answered = until(lambda: bool(reports), timeout)
+    while answered:
+        while reports:
+            news = reports.popleft()
+            if news.get("code") == "no_state" and time.monotonic() < end:
+                until(lambda: False, AGAIN)
+                if not wait():  # stopped: the arm must not move any more
+                    return INTERRUPTED
+                publisher.publish(message)
+                continue
+            print(f"{news['state']}: {news['reason']}", flush=True)
+            if news["state"] != "accepted":
+                return 0 if news["state"] == "finished" else 1
+        if not until(somebody_tells, GRACE):
+            break
+        if not wait():
+            return INTERRUPTED
+    what = "the controller has gone" if answered else f"the controller did not answer in {timeout:g} s"
+    print(f"{what}; what became of the trajectory is not known", file=sys.stderr)
+    return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return not stop.made
 
     try:
-        return TrajectorySender(node, read_trajectory(chosen.trajectory), wait).run(chosen.timeout)
+        return send(node, read_trajectory(chosen.trajectory), wait, chosen.timeout)
     except KaneDynamicsError as error:
         if stop.made:
             return INTERRUPTED

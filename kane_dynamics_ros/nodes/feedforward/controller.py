@@ -231,9 +231,9 @@ class Controller:
             )
             raise wrong_parameter(name, values[name], allowed)
 
-    def apply(self, values: Values, settings: LoopSettings) -> None:
+    def apply(self, values: Values) -> None:
         """Use other parameter values from the next state on."""
-        self.values, self.loop.settings = values, settings
+        self.values, self.loop.settings = values, self.prepare(values)
         self.external.configure(values)
         self.reader.configure(values)
 

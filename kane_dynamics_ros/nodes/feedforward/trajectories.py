@@ -23,12 +23,7 @@ from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.messages import (
-    OUTPUT_QOS,
-    STATUS_QOS,
-    TRAJECTORY_QOS,
-    status_of,
-)
+from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, status_of
 from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
