@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -151,9 +150,8 @@ class BagPlayer(Node):
 
     def _show_time(self, state: JointState) -> None:
         """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
-        stamp = state.header.stamp
         if not self._restamp:
-            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
+            self._clock_publisher.publish(Clock(clock=state.header.stamp))
 
     def _spin_until(self, over: Callable[[], bool], longest: float) -> bool:
         """Serve callbacks until ``over``, for ``longest`` [s] at most; whether it is over."""

@@ -186,22 +186,17 @@ def _generated(model: DynamicsModel, description: str, cache: Path) -> Path:
     except OSError as error:
         why = f"{error.filename}: {error.strerror}; set model_cache to a folder to write in"
         raise _not_generated(why) from None
-    _run_generate(urdf, model, folder)
-    return module
-
-
-def _run_generate(urdf: Path, model: DynamicsModel, folder: Path) -> None:
-    locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
-    command = module_command("kane_dynamics_ros", "generate", str(urdf))
-    command += ["--inertial", _inertial(model)]
-    tips = [word for tip in model.tips for word in ("--tip", tip)]
-    command += ["--root", model.root, *tips, *locks, "--name", model.name, "-o", str(folder)]
+    words = ["--inertial", _inertial(model), "--root", model.root, "--name", model.name, "-o", str(folder)]
+    words += [word for tip in model.tips for word in ("--tip", tip)]
+    words += [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
+    command = module_command("kane_dynamics_ros", "generate", str(urdf), *words)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GENERATION_TIMEOUT)
     except subprocess.TimeoutExpired:
         raise _not_generated(f"it took more than {GENERATION_TIMEOUT:g} s") from None
     if done.returncode:
         raise _not_generated((done.stderr.strip() or "no reason given").splitlines()[-1])
+    return module
 
 
 def _not_generated(why: str) -> ModelCheckError:

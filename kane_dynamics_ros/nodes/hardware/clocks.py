@@ -11,10 +11,10 @@ from typing import Literal
 
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
+from rclpy.time import Time as RosTime
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
-from kane_dynamics_ros.nodes.messages import set_nanoseconds
 from kane_dynamics_ros.nodes.process import steady_timer
 from kane_dynamics_ros.runtime.node_parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
@@ -98,7 +98,7 @@ class WallTime(SimulationTime):
         offset = self._node.get_clock().now().nanoseconds - before
         if time.monotonic_ns() - before < UNDISTURBED_NS:  # else another process ran between the readings
             self._offset = offset
-        return _message(self._due + self._offset)
+        return _stamp(self._due + self._offset)
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -135,7 +135,7 @@ class ScaledTime(SimulationTime):
         steady_timer(node, step / rate, self._on_timer)
 
     def stamp(self) -> Time:
-        return _message(round(self._now() * SECOND_NS))
+        return _stamp(round(self._now() * SECOND_NS))
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -247,7 +247,7 @@ class LockStepTime(SimulationTime):
         steady_timer(node, TICK, self._on_timer)
 
     def stamp(self) -> Time:
-        return _message(round(self._now() * SECOND_NS))
+        return _stamp(round(self._now() * SECOND_NS))
 
     def announce(self) -> None:
         self._clock.publish(ClockMessage(clock=self.stamp()))
@@ -290,7 +290,5 @@ class LockStepTime(SimulationTime):
         self._lock_step.reported(time.monotonic_ns(), outcome == "sent", self._faulty())
 
 
-def _message(nanoseconds: int) -> Time:
-    message = Time()
-    set_nanoseconds(message, max(nanoseconds, 0))
-    return message
+def _stamp(nanoseconds: int) -> Time:
+    return RosTime(nanoseconds=max(nanoseconds, 0)).to_msg()
