@@ -56,6 +56,9 @@ class Tolerances:
         return next((joint for each in checks if (joint := _worst(*each)) is not None), None)
 
 
+ANYWHERE = Tolerances(np.zeros(1), np.zeros(1))  # no joint is too far from its reference
+
+
 def own_tolerances(goal: Any, joint_names: Sequence[str], defaults: Tolerances) -> Tolerances:
     """The tolerances of a FollowJointTrajectory goal; 0 means the default, a negative one none.
 
@@ -204,11 +207,6 @@ class Goals:
         self.open = [
             replace(goal, start_ns=goal.start_ns + by_ns, end_ns=goal.end_ns + by_ns) for goal in self.open
         ]
-
-    @property
-    def pending(self) -> bool:
-        """Whether there is anything to report."""
-        return bool(self._outcomes)
 
     def pop_outcomes(self) -> Iterator[TrajectoryOutcome]:
         """What there is to report, once."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, finite
 from kane_dynamics_ros.control import states
-from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
+from kane_dynamics_ros.control.goals import ANYWHERE, Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import (
     Law,
     direction_after,
@@ -70,8 +70,8 @@ class LoopSettings:
     lower: Array
     upper: Array
     reference_limits: str  # "reject", "retime", "clamp" or "ignore"
-    tolerances: Tolerances | None = None  # None: the arm may be anywhere
-    fastest: Array | None = None  # (n,) [rad/s or m/s]
+    tolerances: Tolerances = ANYWHERE
+    fastest: Array | float = math.inf  # (n,) [rad/s or m/s]
     comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
 
     @property
@@ -413,25 +413,21 @@ class ControlLoop:
         """Follow the reference, and compare the arm with it."""
         reference = self._reference(state, now_ns)
         tolerances = self._tolerances()
-        ended = bool(self.goals.open) and now_ns >= self.goals.open[0].end_ns
-        if tolerances is not None:
-            error = position_error(self.settings.law, reference[0], q)
-            if ended:
-                self._arrive(tolerances, error, qd, time)
-            elif (joint := tolerances.violated(error, reference, qd)) is not None:
-                unit = self.settings.law.rigid.joints[joint].unit
-                far, allowed = abs(error[joint]), tolerances.trajectory[joint]
-                what = f"is {far:.3g} {unit} from its reference; allowed is {allowed:g} {unit}"
-                if (most := tolerances.trajectory_velocity) is not None and not far > allowed > 0.0:
-                    what = f"moves at {qd[joint]:.3g} {unit}/s, its reference at {reference[1, joint]:.3g}; "
-                    what += f"they may differ by {most[joint]:g} {unit}/s"
-                self._lose(joint, what, time)
-            if isinstance(self.state, states.Reacting):
-                return self._paused(self.state, q, qd, time)
-            if self.state is not state and isinstance(self.state, states.Tracking):
-                reference = self._reference(self.state, now_ns)
-        elif ended:
-            self.goals.finish(measured=False)
+        error = position_error(self.settings.law, reference[0], q)
+        if self.goals.open and now_ns >= self.goals.open[0].end_ns:
+            self._arrive(tolerances, error, qd, time)
+        elif (joint := tolerances.violated(error, reference, qd)) is not None:
+            unit = self.settings.law.rigid.joints[joint].unit
+            far, allowed = abs(error[joint]), tolerances.trajectory[joint]
+            what = f"is {far:.3g} {unit} from its reference; allowed is {allowed:g} {unit}"
+            if (most := tolerances.trajectory_velocity) is not None and not far > allowed > 0.0:
+                what = f"moves at {qd[joint]:.3g} {unit}/s, its reference at {reference[1, joint]:.3g}; "
+                what += f"they may differ by {most[joint]:g} {unit}/s"
+            self._lose(joint, what, time)
+        if isinstance(self.state, states.Reacting):
+            return self._paused(self.state, q, qd, time)
+        if self.state is not state and isinstance(self.state, states.Tracking):
+            reference = self._reference(self.state, now_ns)
         return self._commanded(reference, q, qd, time)
 
     def _reference(self, state: states.Tracking, now_ns: int) -> Array:
@@ -513,7 +509,7 @@ class ControlLoop:
 
     # Does the arm follow?
 
-    def _tolerances(self) -> Tolerances | None:
+    def _tolerances(self) -> Tolerances:
         """Those of the trajectory that is followed, if it has its own."""
         goals = self.goals.open
         own = goals[0].tolerances if goals else None
@@ -537,7 +533,7 @@ class ControlLoop:
     def _watch_effect(self, time: float) -> None:
         """Drop a motion of which the arm shows nothing."""
         span, tolerances, last = self.settings.safety.no_effect_time, self._tolerances(), self.last
-        if not span or tolerances is None or last is None or not isinstance(self.state, states.Tracking):
+        if not span or last is None or not isinstance(self.state, states.Tracking):
             self._effect.forget()
             return
         noticed = NOTICEABLE * tolerances.trajectory

@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 def seen(
-    last: Seen, q: Array, time: float, law: Law, safety: Safety, fastest: Array | None, away: bool
+    last: Seen, q: Array, time: float, law: Law, safety: Safety, fastest: Array | float, away: bool
 ) -> tuple[Seen, dict[FaultKind, str]]:
     """What is known after one more state, and the faults that it shows, each with its figures.
 
@@ -43,9 +43,7 @@ def seen(
     excused = away and 0.0 < safety.state_timeout <= gap
     if safety.position_jump and not excused:
         moved = np.abs(position_error(law, q, last.q))
-        largest: Array | float = safety.position_jump
-        if fastest is not None:
-            largest = np.minimum(fastest * (JUMP_FACTOR * (gap + JITTER)), largest)
+        largest = np.minimum(fastest * (JUMP_FACTOR * (gap + JITTER)), safety.position_jump)
         if any((moved > largest).tolist()):
             i = int(np.argmax(moved - largest))
             joint, most = law.rigid.joints[i], float(np.broadcast_to(largest, moved.shape)[i])

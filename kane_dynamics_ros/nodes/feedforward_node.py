@@ -211,8 +211,7 @@ class FeedforwardNode(LifecycleNode):
             if self._intake.ready:
                 self._take_trajectories()
             controller.on_states(taken)
-            if controller.loop.goals.pending:
-                self._publish_outcomes()
+            self._publish_outcomes()
 
     def _on_obstacle(self, obstacle: str | None) -> None:
         """ros2_control's controller or hardware stopped or came back."""

@@ -90,10 +90,6 @@ class JointStateReader:
         complete = [self.take(message, now_ns, time) for message in newest.values()]
         return any(complete)
 
-    def joints_of(self, names: list[str]) -> frozenset[str]:
-        """Those of our joints that a list of names has."""
-        return frozenset(names) & frozenset(self._joint_names)
-
     def take(self, message: Any, now_ns: int, time: float) -> bool:
         """Take one ``JointState``; whether there is now a complete, fresh state in ``q`` and ``qd``.
 

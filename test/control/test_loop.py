@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joints import SECOND, point, request
 
-from kane_dynamics_ros.control.goals import Tolerances
+from kane_dynamics_ros.control.goals import ANYWHERE, Tolerances
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import position_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
@@ -694,7 +694,7 @@ def test_no_effort_is_reached_no_faster_than_the_rate_allows():
 
 def test_a_stop_comes_to_rest_on_the_path_without_a_jump_and_within_the_effort_limits():
     limits = np.full(N, 1e3)
-    arm = moving_arm(tolerances=None, effort_limits=limits)
+    arm = moving_arm(tolerances=ANYWHERE, effort_limits=limits)
     arm.steps(0.5)
     before, path = arm.loop.last, arm.loop.state.plan
     seconds = arm.loop.stop(arm.now_ns, 0.8)
@@ -718,13 +718,13 @@ def test_a_stop_comes_to_rest_on_the_path_without_a_jump_and_within_the_effort_l
 
 
 def test_a_stop_is_slow_where_an_effort_limit_is_not_known():
-    arm = moving_arm(tolerances=None, effort_limits=np.array([1e3, 1e3, np.inf, 1e3, 1e3]))
+    arm = moving_arm(tolerances=ANYWHERE, effort_limits=np.array([1e3, 1e3, np.inf, 1e3, 1e3]))
     arm.steps(0.5)
     assert arm.loop.stop(arm.now_ns, 0.8) == 0.8
 
 
 def test_a_stop_takes_longer_where_the_effort_limits_ask_for_it():
-    arm = moving_arm(tolerances=None)
+    arm = moving_arm(tolerances=ANYWHERE)
     arm.steps(0.5)
     limits = np.abs(MODEL.inverse_dynamics(*arm.loop.last.reference)) + 20.0
     arm.loop.settings = replace(arm.loop.settings, effort_limits=limits)
@@ -1026,16 +1026,16 @@ def test_an_activation_ends_a_lasting_reaction_and_rare_faults_never_last():
 
 
 def test_a_stop_takes_some_periods_of_the_states():
-    arm = moving_arm(tolerances=None)
+    arm = moving_arm(tolerances=ANYWHERE)
     arm.steps(0.5)
     assert arm.loop.stop(arm.now_ns, 0.8, period=0.005) == 0.8 / 8
-    arm = moving_arm(tolerances=None)
+    arm = moving_arm(tolerances=ANYWHERE)
     arm.steps(0.5)
     assert arm.loop.stop(arm.now_ns, 0.8, period=0.1) == 0.8
 
 
 def test_an_arm_has_stopped_when_it_rests_itself():
-    arm = moving_arm(tolerances=None)
+    arm = moving_arm(tolerances=ANYWHERE)
     arm.steps(0.5)
     seconds = arm.loop.stop(arm.now_ns, 0.8)
     assert not arm.loop.stopped

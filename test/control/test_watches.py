@@ -26,13 +26,13 @@ SAFETY = Safety()
 FIRST = np.eye(N)[0]
 
 
-def after(moved, gap=0.001, safety=SAFETY, fastest=None, away=False, law=LAW):
+def after(moved, gap=0.001, safety=SAFETY, fastest=np.inf, away=False, law=LAW):
     """What a state shows that came ``gap`` [s] after another one."""
     return seen(Seen(Q, Q, 5.0), Q + moved, 5.0 + gap, law, safety, fastest, away)
 
 
 def test_the_first_state_shows_nothing_and_is_good():
-    found, faults = seen(Seen(), Q, 5.0, LAW, SAFETY, None, False)
+    found, faults = seen(Seen(), Q, 5.0, LAW, SAFETY, np.inf, False)
     assert (found.q is Q, found.good_q is Q, found.time, faults) == (True, True, 5.0, {})
 
 

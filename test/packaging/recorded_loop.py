@@ -57,8 +57,6 @@ def flat(settings: LoopSettings, model: DynamicsModel) -> list[float]:
     p = law.friction.parameters
     beyond = law.beyond or ExtraFriction.of(n)
     rate = settings.effort_rate if settings.effort_rate is not None else np.full(n, math.inf)
-    fastest = settings.fastest if settings.fastest is not None else np.full(n, math.inf)
-    assert settings.tolerances is not None
     numbers = [
         [1.0, MODES.index(law.mode)],
         law.kp,
@@ -77,7 +75,7 @@ def flat(settings: LoopSettings, model: DynamicsModel) -> list[float]:
         rate,
         settings.lower,
         settings.upper,
-        fastest,
+        settings.fastest,
         settings.tolerances.trajectory,
         [LIMITS.index(settings.reference_limits)],
         [safety.state_timeout, safety.position_jump, safety.saturation_time],
@@ -131,7 +129,6 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
     if number % 2:
         reactions["tracking_error"] = "hold"
     lower, upper = position_limits(model.joints)
-    fastest = velocity_limits(model.joints)
     thresholds = {"saturation_time": 0.05, "recovery_time": 0.05}
     if number % 2 and number // 2 % 6 < len(SWITCHES):
         thresholds[SWITCHES[number // 2 % 6]] = 0.0
@@ -148,7 +145,7 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
         upper=upper * 0.5 if number % 3 == 1 else upper,
         reference_limits=LIMITS[(0, 1, 2)[number % 3]],
         tolerances=Tolerances(np.full(n, 0.15), np.zeros(n)),
-        fastest=fastest if np.isfinite(fastest).any() else None,
+        fastest=velocity_limits(model.joints),
     )
 
 

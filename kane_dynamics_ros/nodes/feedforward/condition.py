@@ -161,9 +161,9 @@ class Condition:
         return DiagnosticStatus.OK, "commanding"
 
     def _rivals_of_states(self, controller: Controller) -> Iterator[str]:
-        now, reader = time.monotonic(), controller.reader
+        now, joints = time.monotonic(), frozenset(controller.model.joint_names)
         heard = {
-            publisher: reader.joints_of(source.names)
+            publisher: joints & frozenset(source.names)
             for publisher, source in controller.sources.items()
             if now - source.came < PUBLISHER_TIMEOUT
         }

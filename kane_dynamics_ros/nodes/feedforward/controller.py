@@ -290,13 +290,12 @@ class Controller:
     def prepare_trajectory(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         """All that takes long about a trajectory, in any thread; ``goal`` is an action's, or None."""
         candidate = self.loop.prepare(request, self._clock.now_ns(), number)
-        defaults = self.loop.settings.tolerances
-        if goal is None or defaults is None:
+        if goal is None:
             return candidate
         try:
             if candidate.prepared is None:
                 raise TrajectoryError("the goal has no points; cancel a goal to stop", "empty_goal")
-            own = own_tolerances(goal, self.model.joint_names, defaults)
+            own = own_tolerances(goal, self.model.joint_names, self.loop.settings.tolerances)
         except TrajectoryError as error:
             return Candidate(candidate.ticket, error)
         return replace(candidate, tolerances=own)

@@ -63,7 +63,6 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
         for name in ("trajectory", "goal")
     )
     lower, upper = limits.position_limits(joints)
-    fastest = limits.velocity_limits(joints)
     settings = LoopSettings(
         law=build_law(values["mode"], model, kp, kd, switches, beyond),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
@@ -79,7 +78,7 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
             values["constraints.goal_time"],
             values["constraints.stopped_velocity_tolerance"],
         ),
-        fastest=fastest if np.isfinite(fastest).any() else None,
+        fastest=limits.velocity_limits(joints),
         comply_damping=values["collision.damping"],
     )
     build_observer(values, settings)  # raises for values of the observer's
