@@ -17,7 +17,6 @@ No clock and no ROS: times are passed in. All arrays are (n,) in model order, ef
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -192,7 +191,7 @@ class MomentumObserver:
         if time <= self.seen:
             return False  # a state that was seen already
         p, drift = settings.rigid.momentum(q, qd)
-        J = root_jacobian(settings.rigid, q, settings.rigid.tips) if settings.wrench else None
+        J = root_jacobian(settings.rigid, q) if settings.wrench else None
         drift = drift - settings.friction.friction_at(q, qd)
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
@@ -349,9 +348,7 @@ def tip_wrenches(
     return found
 
 
-def root_jacobian(model: DynamicsModel, q: Array, tips: Sequence[str] = ()) -> Array:
-    """(6 tips, n): the joint efforts of unit forces and torques in root axes, by default at the first tip."""
+def root_jacobian(model: DynamicsModel, q: Array) -> Array:
+    """(6 tips, n): the joint efforts of unit forces and torques in root axes at each tip."""
     states, units = np.tile(q, (6, 1)), np.eye(6)
-    if not tips:
-        return model.external_effort(states, units, frame="root")
-    return np.concatenate([model.external_effort(states, {tip: units}, frame="root") for tip in tips])
+    return np.concatenate([model.external_effort(states, {tip: units}, frame="root") for tip in model.tips])

@@ -31,7 +31,6 @@ class NameOrder:
     joints only. ``continuous`` marks those of ours that turn without end.
     """
 
-    length: int
     ours: NDArray[np.intp]
     theirs: NDArray[np.intp]
     continuous: Mask
@@ -135,7 +134,7 @@ class JointStateReader:
         if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
             return None
         theirs = np.array([places[self._joint_names[i]] for i in ours], dtype=np.intp)
-        return NameOrder(len(names), np.array(ours, dtype=np.intp), theirs, self._continuous[ours])
+        return NameOrder(np.array(ours, dtype=np.intp), theirs, self._continuous[ours])
 
     def _is_timely(self, stamp_ns: int, now_ns: int, order: NameOrder) -> bool:
         """Refuse stamps that are too old, in the future, or before one that was taken.
@@ -163,8 +162,7 @@ class JointStateReader:
         return True
 
     def _take_values(self, message: Any, order: NameOrder, time: float) -> bool:
-        position, velocity = message.position, message.velocity
-        length = order.length
+        position, velocity, length = message.position, message.velocity, len(message.name)
         if length and not len(position):
             return self._refuse("no_position", f"no positions of {length} names; the node needs them")
         if (

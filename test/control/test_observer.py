@@ -358,7 +358,7 @@ def test_forces_at_both_hands_of_a_tree_are_told_apart(tmp_path: Path) -> None:
     forces = {"left_hand": 4.0 * along + 9.0 * up, "right_hand": -7.0 * along + 5.0 * up}
     wrenches = {tip: [*force, 0.0, 0.0, 0.0] for tip, force in forces.items()}
     effort = model.external_effort(q, wrenches, frame="root")
-    J = root_jacobian(model, q, model.tips)
+    J = root_jacobian(model, q)
     R_RT = np.stack([model.tip_pose(q, tip=tip)[:3, :3] for tip in model.tips])
     found = tip_wrenches(J, effort, R_RT, assume="force", damping=1e-9)
     for tip, each, R in zip(model.tips, found, R_RT, strict=True):

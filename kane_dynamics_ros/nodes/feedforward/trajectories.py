@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.guard_condition import GuardCondition
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
@@ -30,6 +29,7 @@ from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_
 SHORT = 50  # points, which take a millisecond: so long a command may wait while an action's goal is judged
 MOST_POINTS = 400_000  # of trajectories that wait; a point of seven joints takes some 200 bytes
 MOST_ANNOTATIONS = 4  # that wait
+END_PERIOD_NS = 50_000_000  # [ns] between looks whether the node ends
 REPEAT = 1.0  # [s] between two log lines of what a stream may cause at any rate
 MOST_REFUSALS = 5  # in the log in that time
 SAME = 5.0  # [s] within which a sender's next refusal for the same reason is no news
@@ -170,24 +170,20 @@ class TrajectoryIntake(Preparation):
             callback_group=OwnThread(),
             raw=True,
         )
-        self._wake = GuardCondition(None, None, context=node.context)
-        self._wait_set = new_wait_set(node.context, [1, 1, 0, 0, 0])
+        self._wait_set = new_wait_set(node.context, [1, 0, 0, 0, 0])
         self._taker = threading.Thread(target=self._take_all, name="trajectories", daemon=True)
         self._taker.start()
 
     def finish(self) -> None:
         """End both threads; what they hold is dropped."""
         super().finish()
-        self._wake.trigger()
         self._taker.join()
-        self._wake.destroy()
 
     def _take_all(self) -> None:
         while not self._ended:
             self._wait_set.clear_entities()
             self._wait_set.add_subscription(self._subscription.handle)
-            self._wait_set.add_guard_condition(self._wake.handle)
-            self._wait_set.wait(-1)
+            self._wait_set.wait(END_PERIOD_NS)
             while not self._ended and (data := take(self._subscription)) is not None:
                 self._take(data)
 
