@@ -224,7 +224,7 @@ def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
 
 def _worst(values: Array, allowed: Array | None) -> int | None:
     """The index of the magnitude that exceeds what is allowed (n,) most, by its share; 0, or None: any."""
-    if allowed is None:
+    if allowed is None or not (np.abs(values) > allowed).any():
         return None
     shares = np.divide(np.abs(values), allowed, out=np.zeros_like(values), where=allowed > 0.0)
     worst = int(shares.argmax())
