@@ -193,17 +193,12 @@ def _refined(piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) ->
         begin, length = times[:-1], np.diff(times)
         split = (_shares(piece, law, times, errors) > MARGIN) & (length > SHORTEST_NS)
         if not split.any():
-            return _thinned(piece, law, times, errors)
+            ends = times[[0, -1]]  # without the first division where the whole piece is straight
+            straight = len(times) == FIRST_INTERVALS + 1 and _shares(piece, law, ends, errors).max() <= MARGIN
+            return ends if straight else times
         times = np.sort(np.concatenate((times, (begin + length // 2)[split])))
         if len(times) > accuracy.max_points:
             raise _too_many(accuracy)
-
-
-def _thinned(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> NDArray[Any]:
-    """Without the first division's times, when the whole piece is a straight line within the error."""
-    ends = times[[0, -1]]
-    straight = len(times) == FIRST_INTERVALS + 1 and _shares(piece, law, ends, errors).max() <= MARGIN
-    return ends if straight else times
 
 
 def _shares(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> Array:

@@ -106,12 +106,11 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array, direction: Array | 
         return efforts_by_term(law, reference, q, qd, direction).total
     q_d, qd_d, qdd_d = reference
     if law.mode == "computed_torque":
-        error = position_error(law, q_d, q)
-        tau = law.rigid.inverse_dynamics(q, qd, qdd_d + law.kd * (qd_d - qd) + law.kp * error)
+        tau = law.rigid.inverse_dynamics(q, qd, qdd_d + _pd(law, reference, q, qd))
     else:
         tau = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d)
         if law.mode == "feedforward_pd":
-            tau = tau + law.kp * position_error(law, q_d, q) + law.kd * (qd_d - qd)
+            tau = tau + _pd(law, reference, q, qd)
     if law.has_friction:
         tau = tau + friction_at(law, reference, direction)
     return tau
@@ -130,6 +129,7 @@ def efforts_by_term(
         gravity = law.rigid.gravity(q) if law.switches.gravity else zero
         return Efforts(zero, zero, gravity, zero, zero)
     at_state = law.mode == "computed_torque"
+    feedback = zero if law.mode == "feedforward" else _pd(law, reference, q, qd)
     terms = law.rigid.terms(q if at_state else q_d, qd if at_state else qd_d, qdd_d)
     on = law.switches
     return Efforts(
@@ -137,7 +137,7 @@ def efforts_by_term(
         coriolis=terms.coriolis if on.coriolis else zero,
         gravity=terms.gravity if on.gravity else zero,
         friction=friction_at(law, reference, direction) if law.has_friction else zero,
-        feedback=_feedback(law, reference, q, qd),
+        feedback=law.rigid.mass_matrix(q) @ feedback if at_state else feedback,
     )
 
 
@@ -178,15 +178,9 @@ def has_stiffness(law: Law) -> Mask:
     return law.kp > 0.0 if feedback else np.zeros(len(law.kp), dtype=np.bool_)
 
 
-def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
-    """Kp e + Kd e', through the mass matrix in ``computed_torque``."""
-    if law.mode == "feedforward":
-        return np.zeros_like(q)
-    pd: Array = law.kp * position_error(law, reference[0], q) + law.kd * (reference[1] - qd)
-    if law.mode == "computed_torque":
-        weighted: Array = law.rigid.mass_matrix(q) @ pd
-        return weighted
-    return pd
+def _pd(law: Law, reference: Array, q: Array, qd: Array) -> Array:
+    """Kp e + Kd e'."""
+    return np.asarray(law.kp * position_error(law, reference[0], q) + law.kd * (reference[1] - qd))
 
 
 # The feedback at a finite rate
