@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     add_bag_arguments,
     add_parameters_argument,
@@ -26,7 +27,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.friction import ExtraFriction
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
-from kane_dynamics_ros.replay.motion import estimate
+from kane_dynamics_ros.replay.motion import Motion, contradicted, estimate
 from kane_dynamics_ros.replay.recording import Recording, read_for, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.node_parameters import NODE, OF_THE_MODEL, file_parameters, with_parameter_file
@@ -35,6 +36,7 @@ from kane_dynamics_ros.yaml_text import load_yaml
 
 DAMAGED = 2  # exit code
 LONGEST_GAP = 0.2  # [s] between states that the observer bridges
+DEGREES = 180.0 / np.pi, 1.0  # a radian in degrees, and by so much another factor may differ from it
 GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its samples sees noise alone
 NO_FRICTION = (
     "warning: the URDF's joints have damping or friction, which the node uses and this calibration does not: "
@@ -140,14 +142,41 @@ def _contacts(
             "constant_effort",
             bag=recording.bag,
         )
-    motion = estimate(replace(recording, states=states), arguments.cutoff)
+    motion, warnings = _motion(replace(recording, states=states), arguments.cutoff)
     rate, correct = arguments.false_alarms, not arguments.uncorrected
     residual, contacts = find_contacts(motion, model, rate, correct=correct, beyond=beyond, faults=faults)
-    lines = contact_lines(recording.bag, residual, contacts, model)
+    lines = contact_lines(recording.bag, residual, contacts, model) + warnings
     if folder is None:
         return lines
     write_report(folder, recording.bag, residual, contacts, model)
     return [*lines, f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}"]
+
+
+def _motion(recording: Recording, cutoff: float | None) -> tuple[Motion, list[str]]:
+    """The motion, of joints whose velocity the positions contradict by these alone, and a warning of them.
+
+    Raises ``BagError`` ("velocities") where the clock may be wrong, and all accelerations with it.
+    """
+    motion = estimate(recording, cutoff)
+    wrong, factor = contradicted(motion)
+    if not wrong.any():
+        return motion, []
+    if factor is not None and factor > 0.0 and abs(factor - DEGREES[0]) > DEGREES[1]:
+        raise BagError(
+            f"{recording.bag}: topic {recording.topic!r}: velocities of all joints are {factor:.3g} times "
+            "what the positions do: contacts are not looked for, since the stamps may run as much too slow; "
+            "mend them, or record without velocities if these have another unit",
+            "velocities",
+            bag=recording.bag,
+            factor=factor,
+        )
+    states = recording.states
+    velocity = np.where(wrong, np.nan, states.velocity)
+    joints = [joint for joint, each in zip(states.joints, wrong, strict=True) if each]
+    text = (
+        f"  warning: velocity of {named('joint', joints)}: contradicts the position; its derivative is used"
+    )
+    return estimate(replace(recording, states=replace(states, velocity=velocity)), cutoff), [text]
 
 
 def _calibrate(
@@ -161,15 +190,7 @@ def _calibrate(
     gain = arguments.gain or min(GAIN, GAIN_PER_RATE / max(steps))
     n = len(model.joint_names)
     never = Thresholds(np.full(n, np.inf), *np.zeros((3, n)))
-    settings = ObserverSettings(
-        model.without_friction(),
-        model,
-        np.full(n, gain),
-        never,
-        longest_gap=LONGEST_GAP,
-        adaptation=arguments.adaptation,
-        beyond=beyond,
-    )
+    settings = replace(_observer(model, beyond, np.full(n, gain), never), adaptation=arguments.adaptation)
     with Progress() as progress:
         progress.doing("running the observer over the bags", total=len(recordings), unit="bags")
         runs = []
@@ -207,13 +228,13 @@ def read_thresholds(
             "no_thresholds",
             file=file,
         ) from None
-    return ObserverSettings(
-        model.without_friction(),
-        model,
-        gain,
-        Thresholds(*parts),
-        longest_gap=LONGEST_GAP,
-        adaptation=adaptation,
-        confirmation=confirmation,
-        beyond=beyond,
-    )
+    settings = _observer(model, beyond, gain, Thresholds(*parts))
+    return replace(settings, adaptation=adaptation, confirmation=confirmation)
+
+
+def _observer(
+    model: DynamicsModel, beyond: ExtraFriction | None, gain: Array, thresholds: Thresholds
+) -> ObserverSettings:
+    """The observer that runs over a recording."""
+    rigid = model.without_friction()
+    return ObserverSettings(rigid, model, gain, thresholds, longest_gap=LONGEST_GAP, beyond=beyond)

@@ -35,8 +35,6 @@ NEIGHBOURS = 7  # samples whose median a sample is compared with
 SPIKE = 20.0  # usual deviations from it beyond which a sample is a spike,
 SPIKE_PART = 0.5  # if they are also that part of the joint's effort
 FEWEST = 64  # samples from which noise is judged
-CONTRADICTED = 0.5  # of a velocity, by which the recorded one is off,
-SLOW = 0.01  # [rad/s] or [m/s] and by so much at least
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped,
 STEPS = 3  # unless the effort stays as long at so many other values, or more: it comes in steps,
 COARSE = 0.9  # as it does where the next smaller value is below that part of the largest
@@ -230,7 +228,8 @@ def read_pieces(
                 cutoff = identification_cutoff(part)
             if noisy is None:
                 densities = noise_densities(states)
-                noisy = noisy_velocities(densities, cutoff) | contradicted_velocities(part, cutoff)
+                noisy = noisy_velocities(densities, cutoff)
+                noisy |= motion.contradicted(motion.estimate(part, cutoff))[0]
                 track.effort_noise = np.sqrt(densities[2] * cutoff)
                 track.effort_step = effort_steps(states, cutoff)
             recorded = np.isfinite(states.velocity).any(axis=0)
@@ -431,15 +430,6 @@ def noisy_velocities(densities: Array, cutoff: float) -> Mask:
     by_position = densities[0] * (2 * np.pi) ** 4 * cutoff**5 / 5
     by_velocity = densities[1] * (2 * np.pi) ** 2 * cutoff**3 / 3
     return np.asarray(by_position < by_velocity)
-
-
-def contradicted_velocities(part: recording.Recording, cutoff: float) -> Mask:
-    """Joints whose recorded velocity is not what their position does: another joint's, sign or unit, (n,)."""
-    found = motion.estimate(part, cutoff)
-    longest, inner = max(found.intervals, key=lambda each: len(each.time)), slice(found.edge, -found.edge)
-    derived = motion.derivative(longest.q, found.rate)[inner]
-    off, size = (np.sqrt(np.mean(each**2, axis=0)) for each in (longest.qd[inner] - derived, derived))
-    return np.asarray(off > np.maximum(CONTRADICTED * size, SLOW))
 
 
 # Pieces

@@ -13,8 +13,8 @@ class BagError(KaneDynamicsError):
     ``not_found``, ``no_files``, ``unknown_storage``, ``damaged``, ``no_room``: its files.
     ``no_joint_states``, ``unknown_topic``, ``ambiguous_topic``, ``computed``, ``no_measurement``,
     ``empty_topic``: the topic of the joint states.
-    ``joint_mismatch``, ``missing_field``, ``impossible``, ``units``, ``no_effort``, ``no_motion``,
-    ``not_finite``, ``too_slow``, ``too_short``, ``cutoff``, ``no_description``: what it holds.
+    ``joint_mismatch``, ``missing_field``, ``impossible``, ``units``, ``velocities``, ``no_effort``,
+    ``no_motion``, ``not_finite``, ``too_slow``, ``too_short``, ``cutoff``, ``no_description``: what it holds.
     ``folder``: where the report about it is to go.
     """
 

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import signal
 from scipy.interpolate import Akima1DInterpolator
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Mask
 from kane_dynamics_ros.replay.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.errors import BagError, TooShortError
 from kane_dynamics_ros.replay.messages import Integers, JointStates
@@ -36,6 +36,9 @@ ABOVE_NOISE = 10.0  # the motion ends where its power is less than this many tim
 MARGIN = 1.5  # of the cut-off over the frequency at which the motion ends
 PER_CUTOFF = 8.0  # analysis rate over cut-off: so many samples a period of the cut-off remain
 STENCIL = 9  # points of the central difference
+CONTRADICTED = 0.5  # of a velocity, by which the recorded one is off,
+SLOW = 0.01  # [rad/s] or [m/s] and by so much at least
+ALIKE = 0.02  # of a factor, within which the velocities of all joints have it in common
 butter, firwin = lru_cache(signal.butter), lru_cache(signal.firwin)  # filters are designed once
 
 
@@ -393,6 +396,23 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
         qdd=derivative(qd, rate),
         effort=filtered(span.effort),
     )
+
+
+def contradicted(found: Motion) -> tuple[Mask, float | None]:
+    """Joints whose recorded velocity is not what their position does, (n,): another joint's, sign or unit.
+
+    And the factor by which the velocities of all joints that move exceed what the positions do, as where
+    stamps run too slow; None where it is not common to all. The longest interval tells.
+    """
+    longest, inner = max(found.intervals, key=lambda each: len(each.time)), slice(found.edge, -found.edge)
+    qd, derived = longest.qd[inner], derivative(longest.q, found.rate)[inner]
+    off, size = (np.sqrt(np.mean(each**2, axis=0)) for each in (qd - derived, derived))
+    wrong, moves = np.asarray(off > np.maximum(CONTRADICTED * size, SLOW)), size > SLOW
+    if not moves.any() or not wrong[moves].all():
+        return wrong, None
+    factor = float((qd * derived)[:, moves].sum() / np.square(derived[:, moves]).sum())
+    beside = np.sqrt(np.mean(np.square(qd - factor * derived), axis=0))
+    return wrong, factor if (beside < ALIKE * abs(factor) * size)[moves].all() else None
 
 
 # A recording, estimated

@@ -58,6 +58,26 @@ def test_pushes_are_found_though_angles_jump_by_whole_turns(tmp_path: Path) -> N
     ] * 2
 
 
+@pytest.mark.parametrize("times", [20.0, 57.3, 0.0])
+def test_velocities_that_positions_contradict_are_left_out_or_refused(
+    tmp_path: Path, times: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """20 times: stamps may run too slow, and then every acceleration is wrong; others are a unit, or none."""
+    arm = pushed(24.0, 125.0, PUSHES)
+    bag = write_bag(tmp_path / "bag", replace(arm, velocity=times * arm.velocity))
+    if times == 20.0:
+        assert main(["observe", str(bag), "--model", MODEL]) == 2
+        output, error = capsys.readouterr()
+        assert (output, "20 times" in error) == ("", True)
+        return
+    found = contacts_in(bag, tmp_path / "report")
+    assert [push.start < one["peak"] < push.end for one, push in zip(found, PUSHES, strict=True)] == [
+        True
+    ] * 2
+    [warning] = [line for line in capsys.readouterr().out.splitlines() if "contradicts the position" in line]
+    assert all(name in warning for name in NAMES)
+
+
 def test_calibration_says_which_threshold_is_far_larger_than_usual(tmp_path: Path, capsys: Any) -> None:
     """Contact that the user forgot: a joint pushed for a tenth of the time with four fifths of its limit."""
     push = Push(10.0, 12.4, (0.0, 0.0, 0.0, 12.0, 0.0))
