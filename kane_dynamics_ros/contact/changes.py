@@ -124,7 +124,9 @@ def scans(residual: Residual, taken: Mask, rate: float, outliers: float) -> list
     most = CUT * residual.spread
     course = np.clip(bridged(residual.external, taken | ~residual.free), -most, most)
     contrasts = contrast(course, residual.rate, MOVING)
-    usual = np.maximum(spread(contrasts, residual.qd, residual.qdd, free, QUANTILE), FINEST * residual.floor)
+    period = residual.rate / residual.cutoff
+    usual = spread(contrasts, residual.qd, residual.qdd, free, QUANTILE, period)
+    usual = np.maximum(usual, FINEST * residual.floor)
     ratios = contrasts / usual
     clipped = np.clip(ratios[free], -CLIPPED, CLIPPED)
     C = clipped.T @ clipped / len(clipped)

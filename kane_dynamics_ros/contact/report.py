@@ -128,7 +128,7 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
     seconds = len(residual.time) / residual.rate
     lines = [
         f"{bag}: {seconds:.3g} s, {counted(len(contacts.found), 'contact')}; "
-        f"expected false alarms: at most {contacts.rate:g} an hour"
+        f"false alarms allowed for: {contacts.rate:g} an hour, if the model errs as it usually does here"
     ]
     for each in bounds(residual, contacts, model):
         known = np.isfinite(each.least)

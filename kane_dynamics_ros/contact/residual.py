@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array, Mask
@@ -37,7 +38,7 @@ PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
 WARMS = 60.0  # [s] until friction may have changed first; a recording that is no longer shows no change
 STANDS, TRAVEL = 0.05, 0.2  # [rad/s] and [rad], or [m/s] and [m]: less motion than both is none
-CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
+CORRELATED = 1.0  # [s] errors of the model last as long as motions do: so long counts as one sample
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS, QUANTILE_ROUNDS = 30, 60
 STIFFER, RELAXED = 100.0, 0.6  # times the stiffness at first, and from one round to the next
@@ -135,14 +136,14 @@ def external_efforts(
     free = healthy if free is None else np.logical_and(healthy, free)
     explained, coulomb = np.zeros_like(missing), np.zeros_like(missing)
     if correct:
-        explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free)
+        explained, coulomb = _explained(model, time, (q, qd, qdd), predicted, missing, free, motion.rate)
     external = explained - missing  # what the environment adds, the drive need not supply
     for j in np.flatnonzero(~sound.all(axis=0) & ~silent):
         external[:, j] = np.interp(time, time[sound[:, j]], external[sound[:, j], j])
     least = np.where(stands, floor, 1e-6 * floor) + np.finfo(float).tiny  # stiction keeps what pushes leave
     slow = 1.0 - np.abs(np.tanh(qd / SPEEDS[0]))
     at_rest = slow * felt_coulomb(model)
-    usual = np.maximum(spread(external, qd, qdd, free, share), least)
+    usual = np.maximum(spread(external, qd, qdd, free, share, motion.rate / motion.cutoff), least)
     loudest = np.abs(external).max(axis=0)
     usual = np.where(silent, loudest, np.hypot(usual, noise))
     stiction = slow * coulomb + at_rest
@@ -202,7 +203,13 @@ def noise_left(fault: Fault, motion: Motion, model: DynamicsModel, q: Array) -> 
 
 
 def _explained(
-    model: DynamicsModel, time: Array, state: Sequence[Array], predicted: Array, missing: Array, free: Mask
+    model: DynamicsModel,
+    time: Array,
+    state: Sequence[Array],
+    predicted: Array,
+    missing: Array,
+    free: Mask,
+    rate: float,
 ) -> tuple[Array, Array]:
     """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell.
 
@@ -240,7 +247,7 @@ def _explained(
 
     step = max(1, int(free.sum()) // MOST_FITTED)
     fitted = np.flatnonzero(free)[::step]
-    coefficients = robust_fit(features(fitted), missing[fitted], CORRELATED / PRIOR**2 / step)
+    coefficients = robust_fit(features(fitted), missing[fitted], CORRELATED * rate / PRIOR**2 / step)
     pieces = [slice(start, start + AT_ONCE) for start in range(0, len(q), AT_ONCE)]
     explained = np.concatenate([features(piece) @ coefficients for piece in pieces])
     *dry, by_load = np.abs(coefficients[len(inertial) :].reshape(-1, q.shape[1])[3:7])
@@ -284,14 +291,16 @@ def _deviation(residual: Array) -> Array:
 # What is left without contact
 
 
-def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float) -> Array:
+def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float, period: float) -> Array:
     """(N, n): what a share of each joint's external efforts (N, n) stays below, as a function of the motion.
 
-    Fitted to the samples ``free`` (N,).
+    Fitted to the samples ``free`` (N,). Accelerations count by their root mean square over a ``period`` of
+    the cut-off, in samples: where noise takes one through zero, the external effort need not be small.
     """
     parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
     jerk = np.gradient(qdd, axis=0) if len(qdd) > 1 else qdd  # a delay between motion and effort shows in it
-    parts += [np.abs(each) / largest(each) for each in (qd, qdd, jerk)]
+    powers = [uniform_filter1d(np.square(each), round(period), axis=0) for each in (qdd, jerk)]
+    parts += [each / largest(each) for each in (np.abs(qd), *np.sqrt(np.maximum(powers, 0.0)))]
     features = np.stack(parts, axis=2)
     columns = [
         features[:, j] @ quantile_fit(features[free, j], np.abs(external[free, j]), share)
