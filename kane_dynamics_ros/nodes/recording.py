@@ -66,10 +66,6 @@ class BagWriter:
         self._writer: Writer | None = None
         self._connections: dict[str, Connection] = {}
 
-    @property
-    def is_open(self) -> bool:
-        return self._writer is not None
-
     def open(self, topics: Mapping[str, tuple[str, bool]]) -> None:
         """Create the bag with these topics, each with its type's name and whether it is latched."""
         writer = Writer(self.path, version=9, storage_plugin=StoragePlugin.MCAP)
@@ -127,14 +123,13 @@ class StateTimes:
         self._stamps: dict[tuple[str, ...], array[int]] = {}
         self.newest_ns = 0  # of the state that came last
 
-    def take(self, names: Sequence[str], stamp_ns: int, recorded: bool) -> None:
+    def take(self, names: Sequence[str], stamp_ns: int) -> None:
         """One state with its stamp [ns]."""
         self.newest_ns = stamp_ns
-        if recorded:
-            self._stamps.setdefault(tuple(names), array("q")).append(stamp_ns)
+        self._stamps.setdefault(tuple(names), array("q")).append(stamp_ns)
 
     def gaps(self, start_ns: int, end_ns: int) -> list[tuple[float, float]]:
-        """Where recorded states are missing between two moments [ns]: from ``start_ns`` on, how long [s]."""
+        """Where states are missing between two moments [ns]: from ``start_ns`` on, how long [s]."""
         found: list[tuple[float, float]] = []
         for stamps in self._stamps.values():
             times = sorted(set(stamps))

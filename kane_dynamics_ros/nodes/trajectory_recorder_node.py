@@ -284,7 +284,7 @@ class Recorder:
             if name == STATES:
                 state = deserialize_message(data, JointState)
                 stamp_ns = nanoseconds_of(state.header.stamp) or now_ns
-                self._run.states.take(state.name, stamp_ns, self.bag.is_open)
+                self._run.states.take(state.name, stamp_ns)
             elif name == STATUS:
                 values = values_of(deserialize_message(data, DiagnosticStatus))
                 if self._label and values.get("frame_id") == self._label:

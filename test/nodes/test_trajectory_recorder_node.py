@@ -291,7 +291,7 @@ def test_a_gap_is_what_replay_takes_for_one_and_each_publisher_has_its_own_perio
 
     def record(names, numbers):
         for k in numbers:
-            times.take(names, k * step, recorded=True)
+            times.take(names, k * step)
 
     record(["a", "b"], [k for k in range(450) if not 200 < k < 240])  # 80 ms are missing
     record(["gripper"], range(0, 450, 10))  # never more than 20 ms between two
@@ -317,7 +317,7 @@ def whole_run(outcomes=(), states_until=3.0, commands_until=3.0, publishers=THER
     for k in range(10_000):
         now = 0.01 * k
         if now <= states_until:
-            run.states.take(["a"], round(now * SECOND), recorded=True)
+            run.states.take(["a"], round(now * SECOND))
             run.came(STATES, round(now * SECOND), now)
         if now <= commands_until:
             run.came(COMMANDS, round(now * SECOND), now)

@@ -32,7 +32,6 @@ OF_EACH_JOINT = (
     ("trajectory", 0.5, "Largest position error; 0: any"),
     ("goal", 0.2, "Largest position error after a trajectory's end; 0: any"),
 )
-THRESHOLDS = ("state_timeout", "position_jump", "saturation_time", "overrun_period", "recovery_time")
 
 
 def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
@@ -51,12 +50,13 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     """LoopSettings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
     joints, n = loaded_model.joints, len(loaded_model.joints)
     beyond = friction_beyond(values, loaded_model.joint_names)
-    names = ("inertia", "coriolis", "gravity", "friction")
-    switches = TermSwitches(**{name: values[f"terms.{name}"] for name in names})
+    switches = TermSwitches(**{name: values[f"terms.{name}"] for name in TermSwitches.__dataclass_fields__})
     model = configured_model(values, loaded_model)
     kp, kd = (_gain(values, model, name) for name in ("kp", "kd"))
     reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULT_KINDS}
-    thresholds = {name: values[f"safety.{name}"] for name in (*THRESHOLDS, "no_effect_time")}
+    thresholds = {
+        name: values[f"safety.{name}"] for name in Safety.__dataclass_fields__ if name != "reactions"
+    }
     own = {each.name: each.default for each in joint_table(loaded_model.joint_names)} | dict(values)
     trajectory, goal = (
         np.array([own[f"constraints.{joint.name}.{name}"] for joint in joints])
@@ -92,7 +92,6 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
     """
     law, n = settings.law, len(settings.effort_limits)
     defaults = default_thresholds(law.friction, settings.effort_limits)
-    parts = ("constant", "speed", "acceleration", "rest")
     held = values["observer.effort"] == "commanded"
     bare = held and not law.switches.gravity
     return ObserverSettings(
@@ -100,7 +99,7 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
         friction=law.friction,
         gain=np.array(per_joint("observer.gain", values["observer.gain"], n)),
         thresholds=Thresholds(
-            *(given(values, f"collision.{part}", n, getattr(defaults, part)) for part in parts)
+            *(given(values, f"collision.{part}", n, getattr(defaults, part)) for part in vars(defaults))
         ),
         held=held,
         wrench=True,
