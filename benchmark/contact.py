@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.cli.demo_tracking import DURATION, reference
-from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, efforts
+from kane_dynamics_ros.control.law import Law, TermSwitches, efforts
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.observer import (
     GAIN,
@@ -198,7 +198,7 @@ def _settings(model: DynamicsModel) -> ObserverSettings:
 
 def _law(model: DynamicsModel) -> Law:
     n = len(model.joint_names)
-    law = build_law(
+    law = Law(
         "computed_torque", model.with_urdf_friction(), np.full(n, 400.0), np.full(n, 40.0), TermSwitches()
     )
     return replace(law, continuous=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compilers import C_COMPILER
 
-from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts
+from kane_dynamics_ros.control.law import Law, TermSwitches, efforts
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
 from kane_dynamics_ros.friction import ExtraFriction, wrong_coupling
 from kane_dynamics_ros.runtime import ParameterError, load_model
@@ -330,7 +330,7 @@ def test_the_law_compensates_a_coupled_arm_in_closed_loop():
     for C in (WRIST, None):
         known = coupled(WRIST) if C is not None else coupled(WRIST).with_parameters(coupling=())
         gains = np.full(N, 25.0), np.full(N, 10.0)
-        law = build_law("computed_torque", known, *gains, TermSwitches())
+        law = Law("computed_torque", known, *gains, TermSwitches())
         hardware = SimulatedHardware(plant_of(WRIST))
 
         def reference(time):

@@ -7,8 +7,8 @@ import pytest
 
 from kane_dynamics_ros.control.law import (
     MODES,
+    Law,
     TermSwitches,
-    build_law,
     direction_after,
     efforts,
     efforts_by_term,
@@ -55,8 +55,8 @@ def test_every_mode_commands_it_at_the_reference(mode):
     random = np.random.default_rng(2)
     reference, q, qd = random.normal(size=(3, 5)), random.normal(size=5), random.normal(size=5)
     gains, terms = (400.0 * np.ones(5), 40.0 * np.ones(5)), coefficients()
-    plain = build_law(mode, MODEL, *gains, TermSwitches())
-    law = build_law(mode, MODEL, *gains, TermSwitches(), ExtraFriction(**terms))
+    plain = Law(mode, MODEL, *gains, TermSwitches())
+    law = Law(mode, MODEL, *gains, TermSwitches(), ExtraFriction(**terms))
     load = plain.rigid.inverse_dynamics(*reference)
     expected = [by_hand(terms, j, reference[1, j], load[j]) for j in range(5)]
     change = efforts(law, reference, q, qd) - efforts(plain, reference, q, qd)
@@ -69,7 +69,7 @@ def test_it_is_commanded_without_viscous_and_coulomb_friction_too_but_not_when_s
     offset = ExtraFriction.of(5, offset=np.arange(5.0))
     reference, none = np.zeros((3, 5)), np.zeros(5)
     for on in (True, False):
-        law = build_law("feedforward", bare, none, none, TermSwitches(friction=on), offset)
+        law = Law("feedforward", bare, none, none, TermSwitches(friction=on), offset)
         found = efforts(law, reference, none, none) - bare.gravity(none)
         np.testing.assert_allclose(found, np.arange(5.0) * on, atol=1e-12)
 
@@ -129,7 +129,7 @@ def test_what_stays_at_rest_has_the_direction_of_the_last_motion(coupled):
     model = MODEL.with_parameters(coupling=C.ravel()) if coupled else MODEL
     terms = {**coefficients(), "at_rest": np.full(5, 0.6), "coupling": C if coupled else None}
     law, none = (
-        build_law("feedforward", model, np.zeros(5), np.zeros(5), TermSwitches(), ExtraFriction(**terms)),
+        Law("feedforward", model, np.zeros(5), np.zeros(5), TermSwitches(), ExtraFriction(**terms)),
         np.zeros(5),
     )
     motion, rest = np.zeros((2, 3, 5))

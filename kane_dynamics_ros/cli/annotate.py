@@ -9,7 +9,7 @@ import numpy as np
 from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import effort_limits, motion_limits
 from kane_dynamics_ros.control.trajectory_file import read_trajectory, trajectory_text
 from kane_dynamics_ros.files import write_file
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(cli.named_model(arguments))
         model, beyond = with_parameter_file(model, arguments.parameters, arguments.urdf_friction)
         none = np.zeros(len(model.joint_names))
-        law = build_law("feedforward", model, none, none, TermSwitches(), beyond)
+        law = Law("feedforward", model, none, none, TermSwitches(), beyond)
         limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)
         motion = None if arguments.no_limits else motion_limits(model.joints, None)
         progress.doing("reading the trajectory")

@@ -10,6 +10,7 @@ with e = q_d - q. Friction is computed at the desired velocity, whose sign does 
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -51,49 +52,43 @@ class Efforts(NamedTuple):
 class Law:
     """Everything that the efforts depend on besides reference and state.
 
-    ``rigid`` has no friction; ``friction`` has the coefficients to use. The gains (n,) are in
-    N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``.
-    ``continuous`` (n,) marks the joints whose position error is taken on the shorter side; None
-    when there is no such joint. ``has_friction`` says whether there is any friction to compute; ``beyond``
-    is what joins the viscous and Coulomb friction, under the rigid bodies' load at the reference, and
-    ``keeps_friction`` whether any joint keeps a part of it at rest.
+    ``friction`` is the model, whose friction coefficients are used at the desired velocity. The gains (n,)
+    are in N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``. ``extra``
+    joins the viscous and Coulomb friction where it has any part.
     """
 
     mode: Mode
-    rigid: DynamicsModel
     friction: DynamicsModel
     kp: Array
     kd: Array
     switches: TermSwitches
-    continuous: Mask | None
-    has_friction: bool
-    beyond: ExtraFriction | None = None
-    keeps_friction: bool = False
+    extra: ExtraFriction | None = None
 
+    @cached_property
+    def rigid(self) -> DynamicsModel:
+        """The model without friction."""
+        return self.friction.without_friction()
 
-def build_law(
-    mode: Mode,
-    model: DynamicsModel,
-    kp: Array,
-    kd: Array,
-    switches: TermSwitches,
-    beyond: ExtraFriction | None = None,
-) -> Law:
-    """A law for ``model``; the model's own friction coefficients are used, at the desired velocity."""
-    continuous = np.array([joint.kind == "continuous" for joint in model.joints])
-    beyond = beyond if beyond is not None and beyond.any else None
-    return Law(
-        mode=mode,
-        rigid=model.without_friction(),
-        friction=model,
-        kp=kp,
-        kd=kd,
-        switches=switches,
-        continuous=continuous if continuous.any() else None,
-        has_friction=switches.friction and (model.parameters.rub or beyond is not None),
-        beyond=beyond,
-        keeps_friction=beyond is not None and bool(beyond.at_rest.any()),
-    )
+    @cached_property
+    def continuous(self) -> Mask | None:
+        """The joints (n,) whose position error is taken on the shorter side; None where there is none."""
+        continuous = np.array([joint.kind == "continuous" for joint in self.friction.joints])
+        return continuous if continuous.any() else None
+
+    @cached_property
+    def beyond(self) -> ExtraFriction | None:
+        """The ``extra`` friction, under the rigid bodies' load at the reference; None where there is none."""
+        return self.extra if self.extra is not None and self.extra.any else None
+
+    @cached_property
+    def has_friction(self) -> bool:
+        """Whether there is any friction to compute."""
+        return self.switches.friction and (self.friction.parameters.rub or self.beyond is not None)
+
+    @cached_property
+    def keeps_friction(self) -> bool:
+        """Whether any joint keeps a part of its friction at rest."""
+        return self.beyond is not None and bool(self.beyond.at_rest.any())
 
 
 def efforts(law: Law, reference: Array, q: Array, qd: Array, direction: Array | None = None) -> Array:

@@ -112,10 +112,10 @@ class ControlLoop:
 
     Example:
         >>> import numpy as np
-        >>> from kane_dynamics_ros.control.law import TermSwitches, build_law
+        >>> from kane_dynamics_ros.control.law import TermSwitches, Law
         >>> from kane_dynamics_ros.runtime import load_model
         >>> model, five = load_model("manipulator_5dof"), np.ones(5)
-        >>> law = build_law("computed_torque", model, 400.0 * five, 40.0 * five, TermSwitches())
+        >>> law = Law("computed_torque", model, 400.0 * five, 40.0 * five, TermSwitches())
         >>> loop = ControlLoop(
         ...     LoopSettings(law, Rules(), states.Safety(), 1e3 * five, None, -five, five, "reject")
         ... )

@@ -8,7 +8,7 @@ import pytest
 from joints import SECOND, point, request
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.validation import TrajectoryError
 from kane_dynamics_ros.friction import ExtraFriction
@@ -17,7 +17,7 @@ from kane_dynamics_ros.runtime import load_model
 MODEL = load_model("manipulator_5dof")
 N = 5
 NAMES = MODEL.joint_names
-LAW = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches())
+LAW = Law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches())
 NO_LIMITS = np.full(N, np.inf)
 ERROR = 0.05  # [N m]
 ACCURACY = Accuracy(ERROR, 20000)
@@ -125,7 +125,7 @@ def test_the_order_of_joints_is_the_callers():
 
 
 def test_terms_that_are_switched_off_are_left_out():
-    law = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
+    law = Law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
     np.testing.assert_allclose(annotated((point(1.0, START),), law=law).points[0].effort, ZERO, atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_friction_that_stays_at_rest_keeps_the_direction_of_the_last_motion(coup
         C[4, 3] = -2.0  # the last drive turns the other way
     model = MODEL.with_parameters(coulomb=tuple(coulomb), coupling=C.ravel().tolist() if coupled else ())
     beyond = ExtraFriction.of(N, at_rest=kept, coupling=C if coupled else None)
-    law = build_law("feedforward", model, np.zeros(N), np.zeros(N), TermSwitches(), beyond)
+    law = Law("feedforward", model, np.zeros(N), np.zeros(N), TermSwitches(), beyond)
     low, high = np.zeros(N), np.full(N, 0.6)
     stops = [point(t, q, ZERO) for t, q in ((0.0, low), (1.0, low), (2.0, high), (3.0, high), (4.0, low))]
     points = annotated((*stops, point(5.0, low, ZERO)), law=law).points
@@ -196,7 +196,7 @@ def test_without_an_error_each_joint_has_one_that_fits_its_own_effort():
 
 
 def test_an_arm_that_needs_no_effort_is_annotated_with_none():
-    law = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
+    law = Law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
     points = annotated((point(1.0, START), point(2.0, START)), Accuracy(None, 100), law=law).points
     np.testing.assert_allclose([p.effort for p in points], 0.0, atol=1e-12)  # rounding
 

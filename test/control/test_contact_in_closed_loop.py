@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
@@ -42,7 +42,7 @@ def largest_force(reaction: str) -> tuple[float, float, ControlLoop]:
     lower, upper = position_limits(MODEL.joints)
     safety = Safety()
     settings = LoopSettings(
-        law=build_law("computed_torque", RUBBING, np.full(5, 400.0), np.full(5, 40.0), TermSwitches()),
+        law=Law("computed_torque", RUBBING, np.full(5, 400.0), np.full(5, 40.0), TermSwitches()),
         rules=Rules(),
         safety=replace(safety, reactions=safety.reactions | {"collision": reaction}),
         effort_limits=LIMITS,

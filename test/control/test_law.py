@@ -8,8 +8,8 @@ import pytest
 
 from kane_dynamics_ros.control.law import (
     MODES,
+    Law,
     TermSwitches,
-    build_law,
     critical_gains,
     damping_ratio,
     efforts,
@@ -40,32 +40,32 @@ def state():
 
 def test_computed_torque_makes_the_error_a_damped_oscillator(model, state):
     reference, q, qd = state
-    tau = efforts(build_law("computed_torque", model, KP, KD, ALL), reference, q, qd)
+    tau = efforts(Law("computed_torque", model, KP, KD, ALL), reference, q, qd)
     expected = reference[2] + KD * (reference[1] - qd) + KP * (reference[0] - q)
     np.testing.assert_allclose(model.forward_dynamics(q, qd, tau), expected, atol=TOLERANCE)
 
 
 def test_feedforward_gives_the_desired_acceleration_at_the_desired_state(model, state):
     reference, q, qd = state
-    tau = efforts(build_law("feedforward", model, KP, KD, ALL), reference, q, qd)
+    tau = efforts(Law("feedforward", model, KP, KD, ALL), reference, q, qd)
     np.testing.assert_allclose(model.forward_dynamics(*reference[:2], tau), reference[2], atol=TOLERANCE)
 
 
 def test_the_pd_part_alone_is_a_spring_and_a_damper(model, state):
     reference, q, qd = state
-    tau = efforts(build_law("feedforward_pd", model, KP, KD, NONE), reference, q, qd)
+    tau = efforts(Law("feedforward_pd", model, KP, KD, NONE), reference, q, qd)
     np.testing.assert_allclose(tau, KP * (reference[0] - q) + KD * (reference[1] - qd), atol=TOLERANCE)
 
 
 def test_gravity_compensation_keeps_an_arm_at_rest(model, state):
     reference, q, qd = state
-    tau = efforts(build_law("gravity_compensation", model, KP, KD, ALL), reference, q, qd)
+    tau = efforts(Law("gravity_compensation", model, KP, KD, ALL), reference, q, qd)
     np.testing.assert_allclose(model.forward_dynamics(q, np.zeros(N), tau), np.zeros(N), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_terms_add_up_to_the_command(model, state, mode):
-    law = build_law(mode, model.with_urdf_friction(), KP, KD, ALL)
+    law = Law(mode, model.with_urdf_friction(), KP, KD, ALL)
     np.testing.assert_allclose(efforts_by_term(law, *state).total, efforts(law, *state), atol=TOLERANCE)
 
 
@@ -73,13 +73,13 @@ def test_the_terms_add_up_to_the_command(model, state, mode):
 @pytest.mark.parametrize("mode", ["feedforward", "feedforward_pd", "computed_torque"])
 def test_a_term_that_is_switched_off_is_missing_from_the_command(model, state, mode, term):
     rubbing = model.with_urdf_friction()
-    whole = efforts_by_term(build_law(mode, rubbing, KP, KD, ALL), *state)
-    without = efforts(build_law(mode, rubbing, KP, KD, replace(ALL, **{term: False})), *state)
+    whole = efforts_by_term(Law(mode, rubbing, KP, KD, ALL), *state)
+    without = efforts(Law(mode, rubbing, KP, KD, replace(ALL, **{term: False})), *state)
     np.testing.assert_allclose(whole.total - without, getattr(whole, term), atol=TOLERANCE)
 
 
 def test_friction_follows_the_desired_velocity_and_not_the_measured_noise(model):
-    law = build_law("computed_torque", model.with_urdf_friction(), KP, KD, ALL)
+    law = Law("computed_torque", model.with_urdf_friction(), KP, KD, ALL)
     at_rest = np.zeros((3, N))
     for noise in (1e-4, -1e-4):
         assert (efforts_by_term(law, at_rest, np.zeros(N), np.full(N, noise)).friction == 0.0).all()
@@ -87,7 +87,7 @@ def test_friction_follows_the_desired_velocity_and_not_the_measured_noise(model)
 
 def test_friction_is_viscous_and_coulomb_with_a_smooth_sign(model):
     rubbing = model.with_parameters(viscous=(2.0,) * N, coulomb=(3.0,) * N, coulomb_velocity=0.1)
-    law = build_law("feedforward", rubbing, KP, KD, ALL)
+    law = Law("feedforward", rubbing, KP, KD, ALL)
     reference = np.zeros((3, N))
     reference[1] = 0.05
     expected = 2.0 * 0.05 + 3.0 * math.tanh(0.5)
@@ -96,8 +96,9 @@ def test_friction_is_viscous_and_coulomb_with_a_smooth_sign(model):
 
 
 def test_a_continuous_joint_takes_the_shorter_way(model):
-    law = build_law("feedforward_pd", model, KP, KD, NONE)
-    turning = replace(law, continuous=np.array([True] + [False] * 4))
+    law = Law("feedforward_pd", model, KP, KD, NONE)
+    turning = replace(law)
+    vars(turning)["continuous"] = np.array([True] + [False] * 4)  # as if the model's first joint were
     reference = np.zeros((3, N))
     q = np.zeros(N)
     q[0] = q[1] = math.tau - 0.1
@@ -149,7 +150,7 @@ def test_gains_for_a_rate_are_the_largest_that_are_damped_so_well(period):
 
 def test_pd_gains_are_judged_by_the_inertia_that_each_joint_moves_alone(model):
     q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
-    law = build_law("feedforward_pd", model, np.full(5, 300.0), np.full(5, 30.0), TermSwitches())
+    law = Law("feedforward_pd", model, np.full(5, 300.0), np.full(5, 30.0), TermSwitches())
     for j in range(5):
         effort = np.zeros(5)
         effort[j] = 300.0
@@ -162,7 +163,7 @@ def test_pd_gains_are_judged_by_the_inertia_that_each_joint_moves_alone(model):
 
 def test_the_first_joint_whose_gains_are_too_high_for_the_rate_is_named(model):
     kp = np.array([400.0, 4e4, 1e6, 1e6, 400.0])
-    law = build_law("computed_torque", model, kp, 2.0 * np.sqrt(kp), TermSwitches())
+    law = Law("computed_torque", model, kp, 2.0 * np.sqrt(kp), TermSwitches())
     found = too_stiff(law, np.zeros(5), 0.001, 0.25)
     assert (found.joint, found.kp, found.kd) == (1, 4e4, 400.0)
     assert too_stiff(law, np.zeros(5), 0.001, -0.2, delay=1).joint == 2

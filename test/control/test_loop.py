@@ -10,7 +10,7 @@ import pytest
 from joints import SECOND, point, request
 
 from kane_dynamics_ros.control.goals import ANYWHERE, Tolerances
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import position_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import sample
@@ -39,7 +39,7 @@ def settings(mode="computed_torque", reactions=None, **changes):
         dict.fromkeys(FAULT_KINDS, "hold") | {"overrun": "ignore", "saturation": "ignore"} | (reactions or {})
     )
     made = LoopSettings(
-        law=build_law(mode, MODEL, np.full(N, 100.0), np.full(N, 20.0), TermSwitches()),
+        law=Law(mode, MODEL, np.full(N, 100.0), np.full(N, 20.0), TermSwitches()),
         rules=Rules(),
         safety=Safety(reactions=chosen),
         effort_limits=np.full(N, 1e3),
@@ -249,7 +249,7 @@ def test_where_gravity_itself_is_not_finite_no_effort_is_given(reaction):
     arm = Arm(reactions={"non_finite": reaction})
     arm.step()
     payload = Payload(1.0, (1e308, 1e308, 1e308))
-    heavy = build_law("computed_torque", MODEL.with_parameters(payload=payload), REST, REST, TermSwitches())
+    heavy = Law("computed_torque", MODEL.with_parameters(payload=payload), REST, REST, TermSwitches())
     arm.loop.settings = replace(arm.loop.settings, law=heavy)
     np.testing.assert_array_equal(arm.step(), 0.0)
     np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), 0.0)
@@ -276,7 +276,7 @@ def test_other_settings_take_effect_at_the_next_step():
     arm = Arm()
     arm.step()
     heavier = MODEL.with_parameters(gravity=(0.0, 0.0, -19.62))
-    law = replace(arm.loop.settings.law, rigid=heavier)
+    law = replace(arm.loop.settings.law, friction=heavier)
     arm.loop.settings = replace(arm.loop.settings, law=law)
     np.testing.assert_allclose(arm.step(), 2.0 * MODEL.gravity(Q), atol=1e-9)  # rounding
 
@@ -294,7 +294,7 @@ def test_after_a_jump_of_the_clock_the_next_state_is_held():
 
 
 def test_hold_leaves_gravity_to_a_robot_that_compensates_it_itself():
-    arm = Arm(law=build_law("computed_torque", MODEL, REST, REST, TermSwitches(gravity=False)))
+    arm = Arm(law=Law("computed_torque", MODEL, REST, REST, TermSwitches(gravity=False)))
     arm.step()
     np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), np.zeros(N))
 
@@ -629,7 +629,7 @@ def test_friction_that_stays_at_rest_has_no_direction_once_something_else_moved_
     """It would push into the direction of a motion that is long over."""
     rubbing = MODEL.with_parameters(coulomb=(20.0,) * N)
     beyond = ExtraFriction.of(N, at_rest=np.full(N, 0.5))
-    arm = Arm(law=build_law("feedforward", rubbing, REST, REST, TermSwitches(), beyond))
+    arm = Arm(law=Law("feedforward", rubbing, REST, REST, TermSwitches(), beyond))
     arm.step()
     arm.loop.follow(goal(Q + 0.1), arm.now_ns)
     tau = arm.steps(1.1, q=Q + 0.1)

@@ -16,7 +16,7 @@ from small_urdf import joint, link, robot
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.joint_path import curves_of, divided
-from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts_by_term
+from kane_dynamics_ros.control.law import Law, TermSwitches, efforts_by_term
 from kane_dynamics_ros.control.plan import Rules, hold_at, replan, sample
 from kane_dynamics_ros.control.retiming import RetimingLimits, fastest, urdf_limits
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
@@ -288,7 +288,7 @@ def test_the_simulated_arm_follows_without_clamping():
     motion = fastest(curves_of(through(WAYPOINTS), ARM.joints, 0.02), [ARM], limits)
     plan = replan(hold_at(motion.q[0], 0), motion.request(ARM), ARM.joints, 0, Rules())
     kp, kd = np.array([200.0, 200.0, 100.0, 5.0, 2.0]), np.array([20.0, 20.0, 10.0, 0.2, 0.05])
-    law = build_law("feedforward_pd", ARM, kp, kd, TermSwitches())
+    law = Law("feedforward_pd", ARM, kp, kd, TermSwitches())
     plant = Plant(ARM)
     plant.reset(motion.q[0], np.zeros(5))
     largest, errors = np.zeros(5), []

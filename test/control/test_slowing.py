@@ -8,7 +8,7 @@ from joints import point, request
 from scipy.optimize import brentq
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import effort_limits, motion_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import Rules, hold_at, prepare, replan, sample
@@ -18,7 +18,7 @@ from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
 from kane_dynamics_ros.runtime import Payload, load_model
 
 ARM = load_model("manipulator_5dof").with_urdf_friction()
-LAW = build_law("computed_torque", ARM, np.full(5, 400.0), np.full(5, 40.0), TermSwitches())
+LAW = Law("computed_torque", ARM, np.full(5, 400.0), np.full(5, 40.0), TermSwitches())
 STILL = (0.0,) * 5
 START, END = np.array([0.0, 0.9, -1.2, 0.3, 0.5]), np.array([1.5, 0.4, -0.8, 0.0, 0.0])
 SPEEDS, EFFORTS = velocity_limits(ARM.joints), effort_limits(ARM.joints)
@@ -74,7 +74,7 @@ def test_the_slower_trajectory_is_on_the_same_path():
 
 
 def test_a_place_that_cannot_be_held_is_named():
-    heavy = build_law(
+    heavy = Law(
         "feedforward", ARM.with_parameters(payload=Payload(60.0)), np.zeros(5), np.zeros(5), TermSwitches()
     )
     with pytest.raises(TrajectoryError) as caught:
@@ -85,7 +85,7 @@ def test_a_place_that_cannot_be_held_is_named():
 
 
 def loop(**changes):
-    law = build_law("computed_torque", ARM, np.full(5, 100.0), np.full(5, 20.0), TermSwitches())
+    law = Law("computed_torque", ARM, np.full(5, 100.0), np.full(5, 20.0), TermSwitches())
     lower, upper = position_limits(ARM.joints)
     safety = Safety(reactions=dict.fromkeys(FAULT_KINDS, "hold"))
     made = ControlLoop(LoopSettings(law, Rules(), safety, EFFORTS, None, lower, upper, "retime"))

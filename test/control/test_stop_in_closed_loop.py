@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.law import Law, TermSwitches
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.states import Safety
@@ -25,7 +25,7 @@ def settings():
     """The node's defaults."""
     lower, upper = position_limits(MODEL.joints)
     return LoopSettings(
-        law=build_law("computed_torque", MODEL, np.full(N, 400.0), np.full(N, 40.0), TermSwitches()),
+        law=Law("computed_torque", MODEL, np.full(N, 400.0), np.full(N, 40.0), TermSwitches()),
         rules=Rules(),
         safety=Safety(),
         effort_limits=effort_limits(MODEL.joints),

@@ -14,7 +14,7 @@ from kane_dynamics_ros.cli.identify import couplings
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.control.law import TermSwitches, build_law, efforts
+from kane_dynamics_ros.control.law import Law, TermSwitches, efforts
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.friction import ExtraFriction
@@ -113,7 +113,7 @@ def test_the_wrist_of_a_simulated_arm_is_found_and_compensated(tmp_path, capsys)
     def reference(time: float) -> np.ndarray:
         return motion[:, min(round(time * rate), motion.shape[1] - 1)]
 
-    stiff = build_law("computed_torque", model, *np.array([[4e3] * n, [120.0] * n]), TermSwitches())
+    stiff = Law("computed_torque", model, *np.array([[4e3] * n, [120.0] * n]), TermSwitches())
     run = simulate(model, lambda *a: efforts(stiff, *a), reference, 45.0, hardware())
     effort = np.concatenate([run.effort[1:], run.effort[-1:]])  # of the step that begins here
     noise = 0.01 * np.sqrt((effort**2).mean(axis=0))

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from stand_in_node import StandInNode
 
 from kane_dynamics_ros.control.goals import Ticket, refusal
-from kane_dynamics_ros.control.law import TermSwitches, build_law, gain_unit, too_stiff
+from kane_dynamics_ros.control.law import Law, TermSwitches, gain_unit, too_stiff
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.condition import LEAST_DAMPING, Condition, weak_damping_text
@@ -181,7 +181,7 @@ def test_what_a_sender_is_refused_again_and_again_is_logged_once():
 def test_the_advice_for_weak_damping_can_be_pasted_and_helps(mode, kp, kd, too_high):
     """kp and kd are in 1/s^2 and 1/s; none of the kp that it tells is above the present one."""
     q = np.zeros(5)
-    unit = gain_unit(build_law(mode, MODEL, q, q, TermSwitches()), q)
+    unit = gain_unit(Law(mode, MODEL, q, q, TermSwitches()), q)
     values = {each.name: each.default for each in TABLE} | {"mode": mode}
     present = {f"{mode}.kp": kp * unit, f"{mode}.kd": kd * unit}
     law = build_settings(values | {name: each.tolist() for name, each in present.items()}, MODEL).law

@@ -15,7 +15,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Tolerances
-from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
+from kane_dynamics_ros.control.law import MODES, Law, TermSwitches
 from kane_dynamics_ros.control.limits import position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import Plan, sample
@@ -133,7 +133,7 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
     if number % 2 and number // 2 % 6 < len(SWITCHES):
         thresholds[SWITCHES[number // 2 % 6]] = 0.0
     return LoopSettings(
-        law=build_law(mode, own, kp, kd, switches, beyond if number % 4 < 2 else None),
+        law=Law(mode, own, kp, kd, switches, beyond if number % 4 < 2 else None),
         rules=Rules(),
         safety=states.Safety(
             **thresholds,

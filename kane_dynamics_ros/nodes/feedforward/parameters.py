@@ -10,7 +10,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import limits
 from kane_dynamics_ros.control.goals import Tolerances
-from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, damped_gains, effective_inertia
+from kane_dynamics_ros.control.law import Law, TermSwitches, damped_gains, effective_inertia
 from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
@@ -64,7 +64,7 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     )
     lower, upper = limits.position_limits(joints)
     settings = LoopSettings(
-        law=build_law(values["mode"], model, kp, kd, switches, beyond),
+        law=Law(values["mode"], model, kp, kd, switches, beyond),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
         effort_limits=given(values, "limits.effort", n, limits.effort_limits(joints)),
