@@ -127,7 +127,8 @@ def test_a_fresh_model_is_kept_apart_by_version_and_by_kind_of_inertial_paramete
     tmp_path: Path, monkeypatch
 ):
     runs = []
-    monkeypatch.setattr(model_room, "_run_generate", lambda urdf, model, folder: runs.append((model, folder)))
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(model_room.subprocess, "run", lambda command, **_: runs.append(command) or done)
     fixed = MODEL
     runtime = SimpleNamespace(
         name=MODEL.name,
@@ -140,7 +141,7 @@ def test_a_fresh_model_is_kept_apart_by_version_and_by_kind_of_inertial_paramete
     model_room._generated(runtime, URDF, tmp_path)
     monkeypatch.setattr(model_room, "__version__", "another")
     model_room._generated(fixed, URDF, tmp_path)
-    assert len({folder for _, folder in runs}) == 3
+    assert len({command[command.index("-o") + 1] for command in runs}) == 3
 
 
 @pytest.mark.parametrize(("inertial", "option"), [(None, "fixed"), ((1.0,), "runtime")])
@@ -153,6 +154,6 @@ def test_a_fresh_model_is_generated_with_the_same_kind_of_inertial_parameters(
     model = SimpleNamespace(
         name="arm", root="base", tips=("tool",), locked={}, parameters=SimpleNamespace(inertial=inertial)
     )
-    model_room._run_generate(tmp_path / "arm.urdf", model, tmp_path)
+    model_room._generated(model, URDF, tmp_path)
     (command,) = commands
     assert command[command.index("--inertial") + 1] == option
