@@ -202,12 +202,6 @@ class Goals:
         self.open.remove(goal)
         self._report(goal.ticket, "dropped", reason, cause)
 
-    def shift(self, by_ns: int) -> None:
-        """The clock of trajectories was stepped."""
-        self.open = [
-            replace(goal, start_ns=goal.start_ns + by_ns, end_ns=goal.end_ns + by_ns) for goal in self.open
-        ]
-
     def pop_outcomes(self) -> Iterator[TrajectoryOutcome]:
         """What there is to report, once."""
         outcomes, self._outcomes = self._outcomes, []

@@ -32,7 +32,6 @@ from kane_dynamics_ros.control.plan import (
     joined,
     prepare,
     sample,
-    shifted,
     slowed,
     without_motion_from,
 )
@@ -138,6 +137,7 @@ class ControlLoop:
         self._relapses = RelapseWatch()
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._last_ns = 0  # of the last state
+        self.ahead_ns = 0  # how far the clock of trajectories was stepped: plans and goals go on without it
         self._direction: Array = np.zeros(len(settings.law.rigid.joints))  # of the reference's last motion
         self._slow: int | None = None  # states in a row at which the arm was slow; None: it need not stop
 
@@ -154,7 +154,7 @@ class ControlLoop:
         joints = settings.law.rigid.joints
         check, begin = None, None
         if settings.rejects:
-            time = request.stamp_ns or now_ns
+            time = (request.stamp_ns or now_ns) - self.ahead_ns
             begin = sample(state.plan, time)[0] if isinstance(state, states.Tracking) else None
             limits = motion_limits(joints, begin)
             if settings.reference_limits == "retime":
@@ -176,7 +176,7 @@ class ControlLoop:
     def accept(self, candidate: Candidate, now_ns: int) -> None:
         """Follow a prepared trajectory. Raises ``TrajectoryError``; ``goals`` reports that too."""
         try:
-            self._accept(candidate, now_ns)
+            self._accept(candidate, now_ns - self.ahead_ns)
         except TrajectoryError as error:
             self.goals.refuse(candidate.ticket, error)
             raise
@@ -192,7 +192,7 @@ class ControlLoop:
             return
         if isinstance(state, states.Moving) and state.waiting is not None:
             state = self.state = self._started(state, state.waiting, now_ns)  # this one may begin much later
-        start_ns = ticket.stamp_ns or now_ns
+        start_ns = ticket.stamp_ns - self.ahead_ns if ticket.stamp_ns else now_ns
         joints = self.settings.law.rigid.joints
         found = joined(state.plan, prepared, joints, start_ns, now_ns)
         limits = motion_limits(joints, sample(state.plan, found.begin_ns)[0])
@@ -240,7 +240,7 @@ class ControlLoop:
         goal = self.goals.find(number)
         if goal is None:
             return
-        state = self.state
+        state, now_ns = self.state, now_ns - self.ahead_ns
         if isinstance(state, states.Tracking):
             if goal.start_ns <= now_ns:
                 self.state = states.Holding(hold_from(state.plan, now_ns), state.begin)
@@ -257,7 +257,7 @@ class ControlLoop:
         Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits,
         and which has ``STOP_PERIODS`` of the states' ``period`` [s]; the longest where a limit is not known.
         """
-        state, settings, last = self.state, self.settings, self.last
+        state, settings, last, now_ns = self.state, self.settings, self.last, now_ns - self.ahead_ns
         if isinstance(state, states.Moving) and state.waiting is not None:
             state = self.state = states.Moving(state.plan, state.begin)  # the next one has not begun
         resting = isinstance(state, states.Holding) and last is not None and np.abs(last.qd).max() < SLOW
@@ -324,16 +324,12 @@ class ControlLoop:
         ``now_ns`` is the time after the step. The motion goes on undisturbed; one that was asked for at a
         time of that clock is dropped if the step is one that ``drops`` it, and the present reference held.
         """
-        state = self.state
-        if not isinstance(state, states.Tracking):
-            return False
-        plan = shifted(state.plan, by_ns)
-        self.goals.shift(by_ns)
-        if drops and isinstance(state, states.Moving) and state.stamped and now_ns < plan.end_ns:
-            self.state = states.Holding(hold_from(plan, now_ns), state.begin)
+        self.ahead_ns += by_ns
+        state, now_ns = self.state, now_ns - self.ahead_ns
+        if drops and isinstance(state, states.Moving) and state.stamped and now_ns < state.plan.end_ns:
+            self.state = states.Holding(hold_from(state.plan, now_ns), state.begin)
             self.goals.drop(f"the clock was stepped by {by_ns * NANOSECOND:.3f} s", "clock")
             return True
-        self.state = replace(state, plan=plan)
         return False
 
     def _adopt(self, settings: LoopSettings) -> None:
@@ -366,7 +362,7 @@ class ControlLoop:
         if settings is not self._settings:
             self._adopt(settings)
         law, safety = settings.law, settings.safety
-        self._last_ns = now_ns
+        self._last_ns = now_ns = now_ns - self.ahead_ns
         away = isinstance(self.state, states.Reacting)
         self.seen, faults = seen(self.seen, q, time, law, safety, settings.fastest, away)
         for fault, why in faults.items():

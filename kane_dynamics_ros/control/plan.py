@@ -60,11 +60,6 @@ class Spline:
         state = evaluate(self.segments[index], since_ns * NANOSECOND)
         return state if self.offset is None else state + self.offset.at(now_ns)
 
-    def shifted(self, by_ns: int) -> "Spline":
-        """The same motion, ``by_ns`` later."""
-        offset = None if self.offset is None else self.offset.shifted(by_ns)
-        return Spline(self.starts_ns + by_ns, self.segments, offset)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -132,11 +127,6 @@ def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
     times_ns = now_ns + np.round(duration / NANOSECOND * s).astype(np.int64)
     between = segments(q, qd, qdd, np.diff(times_ns) * NANOSECOND)
     return Plan((Spline(times_ns, np.concatenate((between, constant(q[-1])[np.newaxis]))),))
-
-
-def shifted(plan: Plan, by_ns: int) -> Plan:
-    """The motion, ``by_ns`` later: what a step of the clock leaves as it was."""
-    return Plan(tuple(each.shifted(by_ns) for each in plan.splines))
 
 
 def prepare(

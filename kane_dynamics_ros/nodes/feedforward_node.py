@@ -348,8 +348,7 @@ class FeedforwardNode(LifecycleNode):
         self._take_trajectories()
         if (controller := self._commanding) is not None:
             controller.watch()
-            loop, names = controller.loop, controller.model.joint_names
-            self._action.publish_feedback(loop.last, names, self._clock_of_node.now_ns(), loop.goals.open)
+            self._action.publish_feedback(controller.loop, self._clock_of_node.now_ns())
             self._condition.watch(controller)
             self._publish_outcomes()
         self._watches += 1

@@ -190,13 +190,16 @@ def test_a_goal_is_a_trajectory_and_succeeds_with_it(action, intake):
     handle = accepted(action, Handle(goal()))
     reference, none = np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), np.zeros(2)
     step = ControlStep(reference, None, None, np.array([0.9, 2.0]), none, none)
-    goals = [Goal(Ticket(1), 2_000_000_000, 5_000_000_000), Goal(Ticket(2), 0, 1)]
+    goals = [Goal(Ticket(1), 1_000_000_000, 4_000_000_000), Goal(Ticket(2), 0, 1)]
+    settings = SimpleNamespace(law=SimpleNamespace(rigid=SimpleNamespace(joint_names=JOINTS)))
+    followed = SimpleNamespace(open=goals)
+    loop = SimpleNamespace(last=step, goals=followed, settings=settings, ahead_ns=1_000_000_000)
     result = asyncio.run(
         run(
             action,
             handle,
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "accepted", "")),
-            lambda: action.publish_feedback(step, JOINTS, 3_250_000_000, goals),
+            lambda: action.publish_feedback(loop, 3_250_000_000),
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(2), "refused", "another's")),
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "finished", "there")),
         )

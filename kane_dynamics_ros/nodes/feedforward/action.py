@@ -4,7 +4,7 @@ A goal is a trajectory like any other, with a number; what becomes of it is the 
 ``~/trajectory_status`` reports.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,8 +14,8 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
-from kane_dynamics_ros.control.goals import Goal, TrajectoryOutcome
-from kane_dynamics_ros.control.loop import ControlStep
+from kane_dynamics_ros.control.goals import TrajectoryOutcome
+from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.nodes.feedforward.trajectories import Preparation
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
 from kane_dynamics_ros.nodes.serialized import request_from_bytes
@@ -106,22 +106,21 @@ class TrajectoryAction:
             if self._node.executor is not None:
                 self._node.executor.wake()  # it resumes the coroutine that waits
 
-    def publish_feedback(
-        self, step: ControlStep | None, joint_names: Sequence[str], now_ns: int, goals: Iterable[Goal]
-    ) -> None:
-        """Send the feedback of the open goals among ``goals``: where reference and arm are at ``now_ns``."""
-        for goal in goals:
+    def publish_feedback(self, loop: ControlLoop, now_ns: int) -> None:
+        """Send the feedback of the loop's goals that are open here: where reference and arm are now."""
+        step, names = loop.last, loop.settings.law.rigid.joint_names
+        for goal in loop.goals.open:
             opened = self._open.get(goal.ticket.number)
             if step is None or opened is None or opened.handle is None or opened.ended.done():
                 continue
-            feedback = self._action.Feedback(joint_names=list(joint_names))
+            feedback = self._action.Feedback(joint_names=list(names))
             set_nanoseconds(feedback.header.stamp, now_ns)
             desired, actual = np.array(step.reference[:2]), np.array((step.q, step.qd))
             rows = {"desired": desired, "actual": actual, "error": desired - actual}
             for name, (q, qd) in rows.items():
                 point = getattr(feedback, name)
                 point.positions, point.velocities = q.tolist(), qd.tolist()
-                set_nanoseconds(point.time_from_start, max(now_ns - goal.start_ns, 0))
+                set_nanoseconds(point.time_from_start, max(now_ns - loop.ahead_ns - goal.start_ns, 0))
             opened.handle.publish_feedback(feedback)
 
     def destroy(self) -> None:

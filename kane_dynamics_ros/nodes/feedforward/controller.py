@@ -55,7 +55,7 @@ class NodeClock:
     """``now_ns`` for stamps and trajectories [ns], ``steady`` for timeouts [s].
 
     Under system time the clock of stamps runs on the steady clock, from the system clock's reading; every
-    step of the system clock is noticed and reported, so that running motions can be shifted by it. What the
+    step of the system clock is noticed and reported, so that running motions can go on without it. What the
     machine's time service does otherwise, a change of rate, it does to both clocks. Under simulated time it
     is the ROS clock, and timeouts count its seconds.
     """
@@ -333,7 +333,7 @@ class Controller:
         )
 
     def follow_clock(self) -> bool:
-        """Look for a step of the system clock, and shift the motion by it; whether there was one."""
+        """Look for a step of the system clock, of which the motion takes no part; whether there was one."""
         step_ns = self._clock.check()
         if not step_ns:
             return False
