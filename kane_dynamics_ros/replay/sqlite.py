@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -36,47 +36,40 @@ class SqliteFile:
 
     def topics(self) -> tuple[Topic, ...]:
         """Every topic in the table. Raises ``BagError``."""
-        try:
-            with closing(self._connect()) as database:
-                rows = database.execute(TOPICS).fetchall()
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # even SQLite's own texts may be damaged
-            raise damaged(self.source, f"SQLite says: {error}") from error
+        with self._database() as database:
+            rows = database.execute(TOPICS).fetchall()
         return tuple(Topic(*((text or b"").decode("utf-8", "replace") for text in row)) for row in rows)
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
         """Messages of each topic in turn, in the order of recording. Raises ``BagError``."""
         left = self._size
-        try:
-            with closing(self._connect()) as database:
-                for name in names:
-                    query = "SELECT id FROM topics WHERE CAST(name AS BLOB) = ? LIMIT 1024"
-                    for (number,) in database.execute(query, (name.encode(),)).fetchall():
-                        for block in blocks_of(name, database.execute(MESSAGES, (number,))):
-                            left -= len(block.buffer)
-                            if left < 0:
-                                raise damaged(self.source, "its pages lead to each other")
-                            yield block
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise damaged(self.source, f"SQLite says: {error}") from error
+        with self._database() as database:
+            for name in names:
+                query = "SELECT id FROM topics WHERE CAST(name AS BLOB) = ? LIMIT 1024"
+                for (number,) in database.execute(query, (name.encode(),)).fetchall():
+                    for block in blocks_of(name, database.execute(MESSAGES, (number,))):
+                        left -= len(block.buffer)
+                        if left < 0:
+                            raise damaged(self.source, "its pages lead to each other")
+                        yield block
 
-    def _connect(self) -> sqlite3.Connection:
-        """The file, read only, with nothing in it trusted."""
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """The file, read only, with nothing in it trusted; what SQLite says of it becomes a ``BagError``."""
         # the journal needs an ordinary opening; without one, bags on read-only disks open too
         mode = "mode=ro" if self._journal.exists() else "immutable=1"
-        database = sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)
         calls, most = count(), STEPS_PER_BYTE * self._size // STEPS + 10
-        database.set_progress_handler(lambda: next(calls) > most, STEPS)
         try:
-            database.execute("PRAGMA trusted_schema = OFF")
-            database.execute("PRAGMA writable_schema = ON")  # reads as many pages as a cut file still has
-            if database.execute(TABLES).fetchone() != (2,):
-                raise sqlite3.DatabaseError(
-                    "there are no tables 'topics' and 'messages', as rosbag2 writes them"
-                )
-        except BaseException:
-            database.close()
-            raise
-        return database
+            with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)) as database:
+                database.set_progress_handler(lambda: next(calls) > most, STEPS)
+                database.execute("PRAGMA trusted_schema = OFF")
+                database.execute("PRAGMA writable_schema = ON")  # reads as many pages as a cut file still has
+                if database.execute(TABLES).fetchone() != (2,):
+                    message = "there are no tables 'topics' and 'messages', as rosbag2 writes them"
+                    raise sqlite3.DatabaseError(message)
+                yield database
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # even SQLite's own texts may be damaged
+            raise damaged(self.source, f"SQLite says: {error}") from error
 
 
 def whole_pages(file: Path, copy: Path) -> Path:
