@@ -76,7 +76,7 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
         if job.report is not None:
             doing("writing the report")
             analysis = replace(analysis, verdict=verdict)
-            warnings = write_report(estimated, analysis, model, job.report, job.urdf, job.xacro)
+            warnings = write_report(analysis, job.report, job.urdf, job.xacro)
         return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return JobResult(job.bag, verdict, str(error))

@@ -12,10 +12,9 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE, JointStateDecoder, JointStates
-from kane_dynamics_ros.replay.motion import EstimatedRecording, unwrapped
+from kane_dynamics_ros.replay.motion import unwrapped
 from kane_dynamics_ros.replay.recording import read_recording, set_aside
 from kane_dynamics_ros.replay.verdict import Analysis
-from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import named
 from kane_dynamics_ros.viewing.page import (
     Curve,
@@ -113,12 +112,7 @@ def _sampled(states: JointStates, times: Array, chain: Chain) -> tuple[Array, Ar
 
 
 def write_view(
-    estimated: EstimatedRecording,
-    analysis: Analysis,
-    model: DynamicsModel,
-    urdf: Path | None,
-    file: Path,
-    xacro: Mapping[str, str] | None = None,
+    analysis: Analysis, urdf: Path | None, file: Path, xacro: Mapping[str, str] | None = None
 ) -> tuple[bool, list[str]]:
     """Write the page, with the model's chain in the robot: the motion as it was filtered for the verdict.
 
@@ -127,7 +121,8 @@ def write_view(
     ``urdf`` stands in for a description that the bag has lost, expanded with the arguments ``xacro``.
     Returns warnings too, of meshes not shown. Raises ``OutputFileError``.
     """
-    bag, description = estimated.recording.bag, estimated.recording.description
+    bag, description = analysis.verdict.bag, analysis.estimated.recording.description
+    model, comparison = analysis.model, analysis.comparison
     given = {"xacro_arguments": xacro or {}} if description is None else {}
     options = ViewOptions(model.root, model.tips, model.locked, given)
     try:
@@ -136,9 +131,8 @@ def write_view(
         return False, [f"{file.name} is not written: {error}"]
     if robot is None:
         return False, []
-    comparison = analysis.comparison
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))  # to what a page needs
-    position = np.concatenate([interval.q for interval in analysis.motion.compared])[thin].T
+    position = np.concatenate([interval.q for interval in analysis.estimated.motion.compared])[thin].T
     measured = Curve("measured", "motion", comparison.measured[thin].T)
     predicted = Curve("predicted", "reference", comparison.predicted[thin].T)
     residual = Curve("measured minus predicted", "motion", comparison.residual[thin].T)

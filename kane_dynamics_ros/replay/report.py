@@ -14,11 +14,9 @@ from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.replay.comparison import Comparison
 from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.motion import EstimatedRecording
 from kane_dynamics_ros.replay.playback import write_view
 from kane_dynamics_ros.replay.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Verdict, delay_sentence
-from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned, json_text
 
 FORMAT = 2  # rises when a field changes its name or meaning
@@ -129,11 +127,10 @@ def _curve(axes: Axes, comparison: Comparison, values: Array, label: str, colour
 # ``report.html``
 
 
-def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
+def write_page(verdict: Verdict, comparison: Comparison, file: Path, viewed: bool = False) -> None:
     """Write the page, one file that needs nothing else, with a link to ``view.html`` when ``viewed``."""
-    verdict = analysis.verdict
     figures = [
-        Markup(joint_figure(analysis.comparison, j, joint.unit, verdict.processing.analysis_rate))
+        Markup(joint_figure(comparison, j, joint.unit, verdict.processing.analysis_rate))
         for j, joint in enumerate(verdict.joints)
     ]
     text = rendered(
@@ -170,23 +167,19 @@ def check_folder(bag: Path, folder: Path) -> None:
 
 
 def write_report(
-    estimated: EstimatedRecording,
-    analysis: Analysis,
-    model: DynamicsModel,
-    folder: Path,
-    urdf: Path | None = None,
-    xacro: Mapping[str, str] | None = None,
+    analysis: Analysis, folder: Path, urdf: Path | None = None, xacro: Mapping[str, str] | None = None
 ) -> list[str]:
     """Write all of it into a folder, which is made when it is not there; returns warnings.
 
-    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks, expanded
-    with the arguments ``xacro``; without either there is no ``view.html``.
+    ``urdf`` stands in for a description that the bag lacks, expanded with the arguments ``xacro``; without
+    either there is no ``view.html``.
     Raises what ``check_folder`` does before anything is written, and ``OutputFileError``.
     """
-    check_folder(analysis.verdict.bag, folder)
+    verdict = analysis.verdict
+    check_folder(verdict.bag, folder)
     with whole_results(folder, [*PAGES, PREDICTED_BAG], COMMAND) as part:
-        write_file(part / "report.json", json_text({"format": FORMAT, **vars(analysis.verdict)}))
-        viewed, warnings = write_view(estimated, analysis, model, urdf, part / "view.html", xacro)
-        write_page(analysis, part / "report.html", viewed)
-        write_prediction_bag(estimated, analysis.comparison, part / PREDICTED_BAG)
+        write_file(part / "report.json", json_text({"format": FORMAT, **vars(verdict)}))
+        viewed, warnings = write_view(analysis, urdf, part / "view.html", xacro)
+        write_page(verdict, analysis.comparison, part / "report.html", viewed)
+        write_prediction_bag(analysis.estimated, analysis.comparison, part / PREDICTED_BAG)
     return warnings

@@ -98,10 +98,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A verdict with the curves behind it, for the figures and the bag of predictions."""
+    """A verdict with what it was made of, for the figures and the bag of predictions."""
 
     verdict: Verdict
-    motion: Motion
+    estimated: EstimatedRecording
+    model: DynamicsModel
     comparison: Comparison
 
 
@@ -167,7 +168,7 @@ def analyse(
         damages=recording.damages,
         coupling=causes.coupling,
     )
-    return Analysis(verdict, motion, comparison)
+    return Analysis(verdict, estimated, model, comparison)
 
 
 def refuse_unjudgeable(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from report_browser import browse, browser
-from test_report_page import HOSTILE, analysis
+from test_report_page import HOSTILE, judged
 
 from kane_dynamics_ros.replay.report import write_page
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(browser() is None, reason="needs Chromium")
 
 def test_the_page_draws_and_runs_nothing_that_a_name_smuggles_in(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    write_page(analysis(), page)
+    write_page(*judged(), page)
     seen = browse(page, "--dump-dom")
     assert "<script" not in seen.stdout
     assert seen.stdout.count("<svg") == 1
@@ -29,7 +29,7 @@ def test_the_page_draws_and_runs_nothing_that_a_name_smuggles_in(tmp_path: Path)
 
 def test_the_picture_of_the_page_is_not_blank(tmp_path: Path) -> None:
     page, picture = tmp_path / "report.html", tmp_path / "report.png"
-    write_page(analysis(), page)
+    write_page(*judged(), page)
     browse(page, f"--screenshot={picture}", "--window-size=1120,1600")
     matplotlib_image = pytest.importorskip("matplotlib.image")
     pixels = matplotlib_image.imread(picture)[..., :3]

@@ -10,9 +10,8 @@ from replay_bags import Array
 
 from kane_dynamics_ros.replay.attribution import Attribution
 from kane_dynamics_ros.replay.comparison import Comparison, fit
-from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.replay.report import write_page
-from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Processing, Verdict
+from kane_dynamics_ros.replay.verdict import JointVerdict, Processing, Verdict
 
 HOSTILE = "<script>alert('$x_$')</script>&\""
 TIME = np.arange(5000) * 0.01
@@ -29,7 +28,7 @@ class Tags(HTMLParser):
         self.names.append(tag)
 
 
-def analysis() -> Analysis:
+def judged() -> tuple[Verdict, Comparison]:
     """One joint, two intervals, every text hostile."""
     effort: Array = np.sin(TIME)[:, None]
     nothing = np.zeros_like(effort)
@@ -51,7 +50,7 @@ def analysis() -> Analysis:
         notes=(HOSTILE,),
         damages=(HOSTILE,),
     )
-    return Analysis(verdict, Motion((), 100.0, 100.0, 10.0, 3, (), 1, (), 0, 0), comparison)
+    return verdict, comparison
 
 
 def tags(text: str) -> Tags:
@@ -61,26 +60,26 @@ def tags(text: str) -> Tags:
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    write_page(analysis(), tmp_path / "report.html")
+    write_page(*judged(), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "script" not in tags(text).names
     assert text.count("&lt;script&gt;alert(") >= 8
 
 
 def test_a_constant_effort_has_neither_range_nor_r_squared(tmp_path: Path) -> None:
-    found = analysis()
+    found, comparison = judged()
     constant = fit(TIME, np.ones(5000), np.ones(5000))
     assert (constant.nrmse, constant.r_squared, constant.rmse) == (None, None, 0.0)
-    joint = replace(found.verdict.joints[0], fit=constant, attributions=(), findings=())
-    verdict = replace(found.verdict, joints=(joint,), findings=(), damages=())
-    write_page(replace(found, verdict=verdict), tmp_path / "report.html")
+    joint = replace(found.joints[0], fit=constant, attributions=(), findings=())
+    verdict = replace(found, joints=(joint,), findings=(), damages=())
+    write_page(verdict, comparison, tmp_path / "report.html")
     assert "No term is at fault" in (tmp_path / "report.html").read_text()
 
 
 def test_findings_without_a_cause_have_no_empty_table(tmp_path: Path) -> None:
-    found = analysis()
-    joint = replace(found.verdict.joints[0], attributions=())
-    write_page(replace(found, verdict=replace(found.verdict, joints=(joint,))), tmp_path / "report.html")
+    found, comparison = judged()
+    joint = replace(found.joints[0], attributions=())
+    write_page(replace(found, joints=(joint,)), comparison, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "No cause was named" in text
     assert "explains of the residual" not in text
