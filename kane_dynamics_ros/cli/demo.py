@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ros_missing("the demonstration")
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-            signal.signal(number, _end_by_signal)
+            # through the ``finally`` clauses, so that no node stays behind
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     output: Path = arguments.output
     claim_folder(output)
     model = load_model(MODEL)
@@ -111,11 +112,6 @@ def run(arguments: argparse.Namespace) -> int:
     for shortcoming in found:
         print(f"not good enough: {shortcoming}", file=sys.stderr)
     return 1 if found else 0
-
-
-def _end_by_signal(number: int, _: object) -> NoReturn:
-    """Leave through the ``finally`` clauses, so that no node stays behind."""
-    raise SystemExit(128 + number)
 
 
 def pd_gains(model: DynamicsModel, q: Array) -> NodeParameters:

@@ -16,7 +16,7 @@ from kane_dynamics_ros.cli import INTERRUPTED
 from kane_dynamics_ros.errors import KaneDynamicsError, missing_package, path_error
 from kane_dynamics_ros.files import FULL
 
-NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
+NEGATIVE = re.compile(r"-\.?\d")  # how values begin that are no options: lists too, as from Python 3.14 on
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
 CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
@@ -170,8 +170,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if chosen is not None:
         module = importlib.import_module(f"kane_dynamics_ros.cli.{words[0]}")
         module.add_arguments(chosen)
+        chosen._negative_number_matcher = NEGATIVE
         chosen.set_defaults(run=module.run)
-    arguments, unknown = parser.parse_known_args(_with_negative_lists(words))
+    arguments, unknown = parser.parse_known_args(words)
     if unknown:
         known = [option for action in (chosen or parser)._actions for option in action.option_strings]
         close = difflib.get_close_matches(unknown[0].partition("=")[0], known, 1, CLOSE)
@@ -198,14 +199,3 @@ def frame() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]
         for name, command in COMMANDS.items()
     }
     return parser, commands
-
-
-def _with_negative_lists(words: Sequence[str]) -> list[str]:
-    """``--q -1,2`` as ``--q=-1,2``: argparse takes a list that begins with a minus for an option."""
-    joined: list[str] = []
-    for word in words:
-        if NEGATIVE_LIST.match(word) and joined and joined[-1].startswith("--"):
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    return joined

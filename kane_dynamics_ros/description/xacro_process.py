@@ -156,17 +156,16 @@ class Declarations:
     def _looked_at(self, content: Any, filename: str | None = None) -> Any:
         document = self._parse(content, filename)
         folder = os.path.dirname(os.path.abspath(filename)) if filename else os.getcwd()
-        for node in nodes(document):
-            name = getattr(node, "tagName", "")
-            if name == "xacro:arg":
-                default = node.getAttribute("default") if node.hasAttribute("default") else None
-                self.declared[node.getAttribute("name")] = default
-            elif name == "xacro:include":
-                self.includes.setdefault(node.getAttribute("filename"), folder)
-            elif name == "xacro:macro":
-                self.macros.append(node.getAttribute("name"))
-            texts = [value for _, value in node.attributes.items()] if name else [node.nodeValue or ""]
-            for text in texts:
+        for element in document.getElementsByTagName("*"):
+            if element.tagName == "xacro:arg":
+                default = element.getAttribute("default") if element.hasAttribute("default") else None
+                self.declared[element.getAttribute("name")] = default
+            elif element.tagName == "xacro:include":
+                self.includes.setdefault(element.getAttribute("filename"), folder)
+            elif element.tagName == "xacro:macro":
+                self.macros.append(element.getAttribute("name"))
+            texts = [value for _, value in element.attributes.items()]
+            for text in (*texts, *(child.nodeValue or "" for child in element.childNodes)):
                 for first, second in ARGUMENT.findall(text):
                     self.declared.setdefault(first or second, None)
                 self.evaluated.update(
@@ -193,15 +192,6 @@ class Declarations:
             except Exception:
                 self.all_read = False
         self.all_read = False
-
-
-def nodes(node: Any) -> Iterator[Any]:
-    """A node of a document and all below it."""
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        yield one
-        waiting.extend(reversed(one.childNodes))
 
 
 def answer(**found: Any) -> dict[str, Any]:
