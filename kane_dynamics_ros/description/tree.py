@@ -103,28 +103,24 @@ def trace_mimics(joints: Sequence[Joint]) -> Mimics:
     traced, broken = mimics = Mimics({}, {})
     for joint in joints:
         line: dict[str, Mimic] = {}
-        reason = None
-        while joint.mimic is not None and joint.name not in traced and reason is None:
-            if joint.name in line:
-                reason = f"followers in a ring: {listed(line)}"
+        while joint.mimic is not None and not any(joint.name in known for known in (line, traced, broken)):
             line[joint.name] = joint.mimic
-            leader = by_name.get(joint.mimic.leader)
-            if reason is None:
-                reason = broken.get(joint.name)
-            if reason is None and leader is None:
-                reason = f"there is no joint {joint.mimic.leader!r}"
-            if reason is None and leader is not None and leader.kind not in MOVING:
-                reason = f"its leader {leader.name!r} is a {leader.kind} joint"
-            joint = leader or joint
-        for name, (head, m, b) in (
-            (n, (o.leader, o.multiplier, o.offset)) for n, o in reversed(line.items())
-        ):
-            if reason is None and head in traced:
-                head, m, b = traced[head].leader, m * traced[head].multiplier, m * traced[head].offset + b
-            if reason is None and max(abs(m), abs(b)) > LARGEST:
+            joint = by_name.get(joint.mimic.leader, joint)
+        reason = broken.get(joint.name)
+        if missing := [mimic.leader for mimic in line.values() if mimic.leader not in by_name]:
+            reason = f"there is no joint {missing[0]!r}"
+        elif joint.name in line:
+            reason = f"followers in a ring: {listed(line)}"
+        elif joint.kind not in MOVING:
+            reason = f"its leader {joint.name!r} is a {joint.kind} joint"
+        for name, own in reversed(line.items()):
+            head = traced.get(own.leader, Mimic(own.leader))
+            m, b = own.multiplier, own.offset
+            composed = Mimic(head.leader, m * head.multiplier, m * head.offset + b)
+            if reason is None and max(abs(composed.multiplier), abs(composed.offset)) > LARGEST:
                 reason = "multiplier or offset too large along the line of its leaders"
             if reason is None:
-                traced[name] = Mimic(head, m, b)
+                traced[name] = composed
             else:
                 broken[name] = reason
     return mimics
