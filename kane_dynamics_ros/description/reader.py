@@ -398,7 +398,7 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     defects = [
         Defect(aspects.get(tag, "motion"), error) for tag, errors in part.defects.items() for error in errors
     ]
-    joint, moving = part.reader, parsed.type in MOVING
+    joint = part.reader
 
     def tried(aspect: Aspect, default: T, read: Callable[..., T], *arguments: Any) -> T:
         try:
@@ -414,9 +414,7 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
     rotor_inertia = joined_rotor_inertia(joint, armature, extras.motor_inertias.get(parsed.name, ()))
     axis = tried("axis", X, read_axis, joint, parsed.axis) if parsed.type in AXIAL else X
-    limits = Limits()
-    if moving:
-        limits = tried("motion", Limits(), read_limits, joint.first("limit"), parsed)
+    limits = tried("motion", Limits(), read_limits, joint.first("limit"), parsed)
     return Joint(
         name=parsed.name,
         kind=parsed.type,
@@ -429,7 +427,7 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
         damping=damping,
         friction=friction,
         rotor_inertia=rotor_inertia,
-        mimic=read_mimic(parsed.mimic) if moving else None,
+        mimic=read_mimic(parsed.mimic),
         initial_position=extras.initial_positions.get(parsed.name),
         line=joint.element.line,
         defects=tuple(defects),
