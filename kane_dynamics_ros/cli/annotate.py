@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, annotate, write."""
     target: Path | None = arguments.output
-    with Progress() as progress:
-        progress.doing("loading the module")
+    with Progress("loading the module") as progress:
         model = load_model(cli.named_model(arguments))
         model, beyond = with_parameter_file(model, arguments.parameters, arguments.urdf_friction)
         none = np.zeros(len(model.joint_names))

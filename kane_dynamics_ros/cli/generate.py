@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
     folder: Path = arguments.output
-    with Progress() as progress:
-        progress.doing("reading the URDF")
+    with Progress("reading the URDF") as progress:
         closed = closed_of(arguments)
         if closed is None:
             robot = cli.robot_of(arguments)

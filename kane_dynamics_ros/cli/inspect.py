@@ -60,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         return repair(arguments)
     try:
-        with Progress() as progress:
-            progress.doing("reading the URDF")
+        with Progress("reading the URDF"):
             robot = cli.robot_of(arguments)
             chain = cli.chain_of(arguments, robot)
     except DescriptionError as error:
@@ -279,8 +278,7 @@ def equations_of(chain: Chain, form: str) -> str:
             "shorter",
             file=sys.stderr,
         )
-    with Progress() as progress:
-        progress.doing("deriving the equations in symbols")
+    with Progress("deriving the equations in symbols") as progress:
         found = equations.derive(chain, dynamics.inverse_dynamics)
         if form == "latex":
             return equations.as_latex(found, equations.partial_velocity_table(chain))

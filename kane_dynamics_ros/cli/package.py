@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Derive, compare with the unfactored equations, write; print where."""
-    with Progress() as progress:
-        progress.doing("reading the URDF")
+    with Progress("reading the URDF") as progress:
         robot = cli.robot_of(arguments)
         chain = cli.chain_of(arguments, robot)
         name = package_name(arguments.name or f"{module_name(chain.robot)}_dynamics")

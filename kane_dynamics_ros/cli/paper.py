@@ -57,8 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise PaperError(f"--set {name}: {paper} takes its numbers from its URDF", "dimension", name=name)
         if name not in DIMENSIONS:
             raise PaperError(f"--set {name}: names are {', '.join(DIMENSIONS)}", "dimension", name=name)
-    with Progress() as progress:
-        progress.doing(f"computing {paper}")
+    with Progress(f"computing {paper}") as progress:
         if arguments.assessment:
             lines = [as_table(assess()), "", own_table(assess_manipulator(*manipulator_in_symbols()))]
         elif paper == "wind_pump":

@@ -21,13 +21,12 @@ CLEAR = "\r\x1b[K"  # the terminal's line
 
 
 class Progress:
-    """The progress of one command, from the start of its ``with`` block to the end.
+    """The progress of one command, from the start of its ``with`` block, the first ``step``, to the end.
 
     What the command prints as its result is printed after the block, so that no bar cuts through it. The line
     is written by a thread, so that it goes on where a step cannot say how far it is, as a compiler's run.
 
-        with Progress() as progress:
-            progress.doing("deriving the equations")
+        with Progress("deriving the equations") as progress:
             equations = derive(chain)
             progress.doing("reading the bags", total=len(bags), unit="bags")
             for bag in bags:
@@ -38,13 +37,13 @@ class Progress:
     ``Callable[[int], object]`` takes.
     """
 
-    def __init__(self, stream: TextIO | None = None, patience: float = PATIENCE) -> None:
+    def __init__(self, step: str = "", *, stream: TextIO | None = None, patience: float = PATIENCE) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._patience = patience
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
-        self._step, self._count, self._total, self._unit = "", 0, 0, ""
+        self._step, self._count, self._total, self._unit = step, 0, 0, ""
         self._since = self._start = time.monotonic()
 
     def __enter__(self) -> "Progress":

@@ -104,8 +104,7 @@ def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[Jo
         return
     results = run_jobs(jobs, workers, dask)
     for done in range(len(jobs)):
-        with Progress() as progress:
-            progress.doing(f"judging bags, {done} of {len(jobs)} done")
+        with Progress(f"judging bags, {done} of {len(jobs)} done"):
             result = next(results)
         yield result
 
@@ -165,8 +164,7 @@ def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> in
         kept = arguments.report or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
         playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
-        with Progress() as progress:
-            progress.doing("reading the bag")
+        with Progress("reading the bag"):
             check_playable(bag, arguments.topic, joints)
             states = write_playlist(bag, arguments.topic, playlist)
         print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)

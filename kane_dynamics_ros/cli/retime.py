@@ -97,8 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0.0 <= arguments.tolerance < math.inf:
         raise cli.unusable("--tolerance", f"{arguments.tolerance:g}", "give a distance, 0 or more")
     given = read_trajectory(arguments.path)
-    with Progress() as progress:
-        progress.doing("deriving the equations")
+    with Progress("deriving the equations") as progress:
         chain = cli.chain_of(arguments) if arguments.urdf else None
         model = derived_model(chain) if chain else load_model(arguments.model).with_urdf_friction()
         limits = _limits(arguments, model)

@@ -40,8 +40,7 @@ def _payload(text: str, first: str) -> tuple[str, Payload]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
-    with Progress() as progress:
-        progress.doing("loading the module")  # which may compile it
+    with Progress("loading the module"):  # which may compile it
         model = load_model(cli.named_model(arguments))
         model, beyond = with_parameter_file(model, arguments.parameters, arguments.urdf_friction)
     joints = model.joint_names

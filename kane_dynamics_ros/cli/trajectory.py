@@ -58,8 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Choose amplitudes, write the points, print what of each limit is used."""
     duration: float = arguments.duration
-    with Progress() as progress:
-        progress.doing("reading the URDF")
+    with Progress("reading the URDF") as progress:
         robot = cli.robot_of(arguments)
         chain = cli.chain_of(arguments, robot)
         progress.doing("deriving the equations")

@@ -63,8 +63,7 @@ class Findings(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
     module = cli.named_model(arguments)
-    with Progress() as progress:
-        progress.doing("loading the module")
+    with Progress("loading the module") as progress:
         model = load_model(module, backend=arguments.backend)
         compare = against_loops if "loops" in model.source.module.facts else against_chain
         found = compare(arguments, module, model, progress)

@@ -50,8 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         cli.loading(arguments),
         arguments.meshes_from_anywhere,
     )
-    with Progress() as progress:
-        progress.doing("reading the motion and the meshes")
+    with Progress("reading the motion and the meshes") as progress:
         if arguments.trajectory is not None:
             playback, warnings = playback_of_trajectory(source, arguments.trajectory, options)
         elif source.suffix in (".urdf", ".xacro"):

@@ -31,7 +31,7 @@ class Stream(io.StringIO):
 
 def test_a_quick_command_shows_nothing():
     stream = Stream()
-    with Progress(stream) as progress:
+    with Progress(stream=stream) as progress:
         progress.doing("reading")
     assert stream.getvalue() == ""
     assert PATIENCE == 2.0  # [s] the rule that all commands keep
@@ -39,7 +39,7 @@ def test_a_quick_command_shows_nothing():
 
 def test_a_file_gets_a_line_for_each_step_that_lasts():
     stream = Stream()
-    with Progress(stream, patience=0.0) as progress:
+    with Progress(stream=stream, patience=0.0) as progress:
         progress.doing("deriving the equations")
         stream.wait_for("deriving the equations, ")
         progress.doing("reading", total=4, unit="bags")
@@ -53,7 +53,7 @@ def test_a_file_gets_a_line_for_each_step_that_lasts():
 
 def test_a_terminal_shows_one_line_with_the_share_that_is_done_and_ends_without_it():
     stream = Stream(terminal=True)
-    with Progress(stream, patience=0.0) as progress:
+    with Progress(stream=stream, patience=0.0) as progress:
         progress.doing("reading", total=4, unit="bags")
         progress.advance(3)
         stream.wait_for("75%")
@@ -65,7 +65,7 @@ def test_a_terminal_shows_one_line_with_the_share_that_is_done_and_ends_without_
 def test_steps_that_cannot_say_how_far_they_are_show_their_time_nevertheless(monkeypatch):
     monkeypatch.setattr("kane_dynamics_ros.cli.progress.REDRAW", 0.01)
     stream = Stream(terminal=True)
-    with Progress(stream, patience=0.0) as progress:
+    with Progress(stream=stream, patience=0.0) as progress:
         progress.doing("compiling")
         time.sleep(1.1)  # without a word to the progress
         stream.wait_for("compiling, 1 s")
@@ -75,7 +75,7 @@ def test_an_error_leaves_the_block_and_clears_the_line():
     stream = Stream(terminal=True)
 
     def fails():
-        with Progress(stream, patience=0.0) as progress:
+        with Progress(stream=stream, patience=0.0) as progress:
             progress.doing("reading")
             stream.wait_for("reading")
             raise ValueError("fault")
