@@ -30,6 +30,7 @@ HARDLY = 0.05  # of a joint's effort: another order must explain that much more 
 WAYS = ((1, 1, 1), (1, 1, 2), (1, 1, -1), (-1, -1, 0), (-1, -1, 1), (-1, -1, 2), (-1, -1, -1), (-1, 1, 0))
 EXCHANGED = 0.4  # of what two joints leave: so much less where they are exchanged is no chance
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
+ODD = 5.0  # times the others' scale: one joint's own unit or gear, where no bodies explain it as well
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
 APART, AGREE = 1.5, 1 / 3  # between scales of joints; of that, in powers, between those in another unit
 
@@ -62,7 +63,7 @@ def mistake(store: MotionStore, model: DynamicsModel, scaled: bool, identified: 
     states = _some_states(store)
     fits = _all_explained(states, model)
     found = _recorded_otherwise(states, model, np.array([left for left, *_ in fits]), identified)
-    return found if found or scaled else _in_another_unit(fits, model)
+    return found if found or scaled else _in_another_unit(fits, model, identified)
 
 
 def _recorded_otherwise(
@@ -100,11 +101,14 @@ def _recorded_otherwise(
     if exchanged := _exchanged(ordered, model, left, fitted):
         return exchanged
     if wrong.any():
+        if wrong.sum() > 1 and turned[~wrong].sum() <= PLAINER * left[~wrong].sum():
+            wrong[:] = True  # the other joints' efforts say less, but the same
         opposite = [name for name, each in zip(model.joint_names, wrong, strict=True) if each]
+        turn = "-1 turns all signs" if wrong.all() else f"{opposite[0]}=-1 turns a sign"
         return Sentence(
             "opposite",
             f"the efforts of {named('joint', opposite)} run against what the motion asks for: "
-            f"--effort-scale {opposite[0]}=-1 turns a sign",
+            f"--effort-scale {turn}",
         )
     return None
 
@@ -131,8 +135,8 @@ def _exchanged(ordered: Ordered, model: DynamicsModel, left: Array, fitted: Arra
     )
 
 
-def _in_another_unit(fits: Sequence[Fit], model: DynamicsModel) -> Sentence | None:
-    """Efforts of most joints that are as many times the URDF's, or so with per cent of their limits."""
+def _in_another_unit(fits: Sequence[Fit], model: DynamicsModel, identified: Array) -> Sentence | None:
+    """Efforts of most joints, or one's, that are many times the URDF's, or so with per cent of the limits."""
     counts = [j for j, (part, _, share) in enumerate(fits) if share > FELT and part < UNEXPLAINED]
     scales = np.array([fits[j][1] for j in counts])
     per_cent = np.array([(joint.effort or 0.0) / 100.0 for joint in model.joints])  # of the limit
@@ -152,6 +156,15 @@ def _in_another_unit(fits: Sequence[Fit], model: DynamicsModel) -> Sentence | No
             f"the recorded efforts are about {ratio:.3g} times the URDF's: are they in {units_of(model)}? "
             f"Give --effort-scale, {units_of(model)} a recorded unit",
         )
+    for j in counts:
+        times = fits[j][1] / ratio
+        if len(counts) > 2 and not 1 / ODD < times < ODD and fits[j][0] < identified[j]:
+            return Sentence(
+                "units",
+                f"efforts of {model.joint_names[j]} are about {times:.3g} times what the other joints' scale "
+                "lets expect: another unit, or another gear's ratio? Give --effort-scale "
+                f"{model.joint_names[j]}={1 / times:.3g}",
+            )
     return None
 
 

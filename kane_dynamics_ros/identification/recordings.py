@@ -25,8 +25,8 @@ from kane_dynamics_ros.replay.messages import Block, JointStateDecoder, JointSta
 
 MESSAGES = 32_768  # decoded at a time
 PAUSE = 2_000_000_000  # [ns] put between the passes of a looped bag: a gap at any rate that can be used
-MOVING_SHARE = 0.98  # of the acceleration's power that lies below the frequency at which the motion ends
-CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
+MOVING_SHARE = 0.98  # of the velocity's power that lies below the frequency at which the motion ends
+CUTOFF_OVER_MOTION = 7.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
 BEYOND = 1.05, 0.1  # of it, and the share of samples at it that, farther out, show that it is not the drive's
@@ -367,19 +367,21 @@ def identification_cutoff(part: recording.Recording) -> float:
     """The cut-off [Hz] for identification: a little above the motion, below what rigid bodies do not explain.
 
     Replay's choice reaches to where the motion drowns in noise; joints that bend and friction that jumps live
-    there. Here it is at most 4 times the frequency below which 98 % of the power of every joint's
-    acceleration lies. Raises ``TooShortError``.
+    there. Here it is at most 7 times the frequency below which 98 % of the power of every joint's velocity
+    lies; the acceleration's would be that of vibrations and of the positions' noise, which grow with the
+    frequency. Raises ``TooShortError``.
     """
     found = motion.estimate(part)
     longest = max(found.intervals, key=lambda interval: len(interval.time))
-    qdd = longest.qdd[found.edge : -found.edge]
-    power = np.abs(np.fft.rfft(qdd - qdd.mean(axis=0), axis=0)) ** 2
+    qd = longest.qd[found.edge : -found.edge]
+    fading = signal.windows.hann(len(qd))[:, None]  # or a cut motion's ends would pass for fast ones
+    power = np.abs(np.fft.rfft(fading * (qd - qd.mean(axis=0)), axis=0)) ** 2
     total = power.sum(axis=0)
     moving = total > 1e-6 * total.max(initial=0.0)
     if not moving.any():
         return found.cutoff
     below = np.cumsum(power[:, moving], axis=0) / total[moving]
-    frequency = np.fft.rfftfreq(len(qdd), 1 / found.rate)
+    frequency = np.fft.rfftfreq(len(qd), 1 / found.rate)
     ends = [float(frequency[np.searchsorted(column, MOVING_SHARE)]) for column in below.T]
     return min(found.cutoff, max(LOWEST_CUTOFF, CUTOFF_OVER_MOTION * max(ends)))
 

@@ -23,7 +23,8 @@ from kane_dynamics_ros.text import named
 WORSE = 1.1  # times the URDF's residual,
 ALONE = 1.5  # and of the identified URDF without the node's parameters, which has no place for an offset
 BETTER = 0.98
-POOR = 0.25  # of the effort that nothing explains, over all joints
+POOR = 0.25  # of the effort that nothing explains, over all joints;
+IN_VAIN = 0.1  # where that is no less than what the URDF leaves
 FEWEST = 7.0  # independent samples for each unknown that the data decide: errors then add 38 % of the noise
 LEAST = 2.0  # independent residuals for each, where the condition is ill, too
 ILL = 300.0  # condition of the base regressor that is worth a word
@@ -120,12 +121,19 @@ def _doubts(
             f"{certainty.independent:.0f} independent residuals for {certainty.decided:.0f} unknowns; "
             "record a longer motion of excite",
         )
-    left = max(held.relative(result.found.written.node_errors), moving(result))
+    written, before = (held.relative(each) for each in (result.found.written.node_errors, held.nominal))
+    left = max(written, moving(result))
     if left > POOR:
         yield Sentence(
             "poor",
             f"{100 * left:.3g} % of the effort stay unexplained: no model of rigid bodies and friction fits; "
             "are names, signs and units of the recording those of the URDF?",
+        )
+    elif written > max(IN_VAIN, BETTER * before) and not worse:
+        yield Sentence(
+            "worse",
+            "efforts that were not fitted are explained no better than by the URDF, and badly by both: did "
+            "the load, an offset or the mounting change after those that were fitted?",
         )
     late, left_then = result.judged.nominal_lag
     if left_then < 1.0 and abs(late) > LATE / max(track.sampled for track in store.tracks):
