@@ -1,10 +1,10 @@
 """Misplaced: what differs from the URDF beside bodies and friction, as what an estimate leaves tells it.
 
 A joint that stands at q + a where q is recorded, a base that is turned by a, so that gravity is g + g x a
-in its frame, or efforts of a joint that are recorded 1 + a times too large change the efforts by S a, to
-first order. Bodies and friction take up most of that: with the regressor Z, weighted by W, and the Hessian H
-there remains S' a, with S' = S - Z H^-1 Z' W S. The one that explains most of the fitted residuals counts,
-if it takes power away from the others, too.
+in its frame, efforts of a joint that are recorded 1 + a times too large, or that grow by a in each minute
+change the efforts by S a, to first order. Bodies and friction take up most of that: with the regressor Z,
+weighted by W, and the Hessian H there remains S' a, with S' = S - Z H^-1 Z' W S. The one that explains most
+of the fitted residuals counts, if it takes power away from the others, too.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,16 @@ ROUNDS = 6  # of linearising, about the middle of the angle of before, and the b
 RESOLVED = 1e-7  # of the largest slope: less is rounding, as of a base that turns about the vertical
 CLEAR, ROUGH = 3.0, 0.05  # standard errors; of an angle, by which simulated arms missed it beside noise
 ANGLES, SCALES = (np.radians(0.3), 0.5), (0.1, 4.0)  # [rad] or of 1: worth a word, and no small change
+DRIFTS = (0.0, np.inf)  # of any size
 MOST, CONFIRMED = 0.3, 0.1  # of some joint's residual on the fitted data, and on the others
 
 
 class Misplaced(NamedTuple):
-    """What differs: ``what`` is "zero", "base" or "scale", of that ``joint``, or None of the base.
+    """What differs: ``what`` is "zero", "base", "scale" or "drift", of that ``joint``, or None of the base.
 
     ``value``: the angle [rad] at which a joint stands where 0 is recorded; the three by which the base is
-    turned about the root's axes; or the factor that takes the recorded efforts to the joint's. ``error``: of
+    turned about the root's axes; the factor that takes the recorded efforts to the joint's; or what they gain
+    in a minute [N m] or [N]. ``error``: of
     each. ``share``: how much of the residual's power at the joint ``at`` goes with it, on data that were not
     fitted; ``left``: of the residuals of all joints, root mean squares [N m] or [N], what then remains.
     """
@@ -47,7 +49,7 @@ class Misplaced(NamedTuple):
 def misplaced(
     regression: Regression, fitted: Mask, problem: Problem, choice: Choice, weight: float, guess: Guess
 ) -> Misplaced | None:
-    """What most likely differs from the URDF, a joint's zero, the base or a scale, if anything.
+    """What most likely differs from the URDF, a joint's zero, the base, a scale or a drift, if anything.
 
     fitted (bags * blocks,): the blocks that were fitted; ``guess``: what rows are weighted with. Terms that
     were left out, and bounds, may be due to it: here all is free. With bodies at the tip nothing is said.
@@ -66,18 +68,20 @@ def misplaced(
         own = problem.own_terms(regression, Z)[:, :, None] * np.eye(n)[:, :, None]
         columns = Z[..., : regression.base] @ to_y, own.reshape(len(Z), n, -1)
         left, Z = rows.residual(coefficients)[some] * root[..., 0], root * np.concatenate(columns, axis=-1)
-        motion = rows.q[some], rows.qd[some], rows.qdd[some]
+        motion = rows.time[some] / 60.0, rows.q[some], rows.qd[some], rows.qdd[some]
         parts.append((Z, root, left, fitted[regression.block_of(bag, rows.time[some])], *motion))
-    Z, root, left, fit, q, qd, qdd = (np.concatenate(each) for each in zip(*parts, strict=True))
+    Z, root, left, fit, minutes, q, qd, qdd = (np.concatenate(each) for each in zip(*parts, strict=True))
     used = Z[fit].reshape(-1, size)
     part = reduced(problem, choice, np.pad(used.T @ used, (0, 1)), weight / some.step)
     to_drives = np.eye(n) if regression.coupling is None else np.linalg.inv(regression.coupling).T
-    moved, turned, found = np.zeros(size), np.zeros(2 * n + 3), None
+    drifts = minutes[:, None, None] * np.eye(n)
+    moved, turned, found = np.zeros(size), np.zeros(3 * n + 3), None
     for _ in range(ROUNDS):
         inertial = problem.inertial(x - moved).ravel()
-        S = root * (to_drives @ slopes(model, inertial, q + turned[:n], qd, qdd))
-        taken_up = np.zeros((size, 2 * n + 3))
-        taken_up[part.used] = np.linalg.solve(part.H, used[:, part.used].T @ S[fit].reshape(-1, 2 * n + 3))
+        rigid = slopes(model, inertial, q + turned[:n], qd, qdd)
+        S = root * (to_drives @ np.concatenate([rigid, drifts], axis=-1))
+        taken_up = np.zeros((size, len(turned)))
+        taken_up[part.used] = np.linalg.solve(part.H, used[:, part.used].T @ S[fit].reshape(-1, len(turned)))
         found, angles = likeliest(S - Z @ taken_up, left, fit, model.joint_names, 1.0 / problem.sigma)
         moved, turned = taken_up @ angles, angles / 2
     return found
@@ -104,15 +108,16 @@ def slopes(model: DynamicsModel, inertial: Array, q: Array, qd: Array, qdd: Arra
 def likeliest(
     S: Array, left: Array, fit: Mask, joints: Sequence[str], weight: Array
 ) -> tuple[Misplaced | None, Array]:
-    """What explains most of the fitted residuals by its slopes S (N, n, 2 n + 3), if it counts; all changes.
+    """What explains most of the fitted residuals by its slopes S (N, n, 3 n + 3), if it counts; all changes.
 
     ``left`` (N, n): residuals, times ``weight`` (n,); ``fit`` (N,): fitted ones. The others change a value by
     twice its error.
     """
     before = np.array([(left[part] ** 2).sum(axis=0) for part in (fit, ~fit)])
     best, changes, least, n = None, np.zeros(S.shape[-1]), np.inf, len(joints)
-    columns = np.split(np.arange(S.shape[-1]), [*range(1, n + 1), *range(n + 3, 2 * n + 3)])
-    kinds = [*(("zero", joint) for joint in joints), ("base", None), *(("scale", joint) for joint in joints)]
+    columns = np.split(np.arange(3 * n + 3), [*range(1, n + 1), *range(n + 3, 3 * n + 3)])
+    of_joints = {what: [(what, joint) for joint in joints] for what in ("zero", "scale", "drift")}
+    kinds = [*of_joints["zero"], ("base", None), *of_joints["scale"], *of_joints["drift"]]
     for (what, joint), own in zip(kinds, columns, strict=True):
         parts = [(S[part][..., own].reshape(-1, len(own)), left[part].ravel()) for part in (fit, ~fit)]
         change, other = (np.linalg.lstsq(*part, rcond=RESOLVED)[0] for part in parts)
@@ -124,8 +129,8 @@ def likeliest(
         shares = 1.0 - (after + 1e-300) / (before + 1e-300)  # 0 of a joint whose effort is not measured
         counts = (shares[0] > MOST) & (shares[1] > CONFIRMED) & (after[1].sum() < before[1].sum())
         at = int(np.argmax(np.where(counts, shares[1], 0.0)))
-        changes = np.zeros(S.shape[-1])
-        slight, far = SCALES if what == "scale" else ANGLES
+        changes = np.zeros(3 * n + 3)
+        slight, far = {"scale": SCALES, "drift": DRIFTS}.get(what, ANGLES)
         if counts[at] and max(slight, CLEAR * error) < size < far and (what != "scale" or change[0] > -0.9):
             changes[own], value = change, change
             if what == "scale":  # by 1 + a too large

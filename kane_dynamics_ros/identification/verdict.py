@@ -88,7 +88,8 @@ def verdict_on(
         )
     figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store, told)])
     if looks and looks not in doubts:
-        figures += f"; limited by the robot's description: {looks.text}"
+        what = "recording" if looks.code == "drift" else "robot's description"
+        figures += f"; limited by the {what}: {looks.text}"
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -209,6 +210,9 @@ def _misplaced(found: Misplaced, model: DynamicsModel, scale: Array) -> Sentence
         what = f"the base were tilted by {turned} degrees about x,y,z, which --gravity {give} takes out"
     elif found.what == "zero":
         what = f"the zero of {found.joint} were off: at 0 it stands at {value[0]:+.1f} degrees"
+    elif found.what == "drift":
+        unit, error = model.joints[model.joint_names.index(found.joint)].effort_unit, found.error
+        what = f"efforts of {found.joint} drifted by {found.value[0]:+.3g} {unit} a minute"
     else:
         own, error = float(scale[model.joint_names.index(found.joint)]), found.error
         what = (
@@ -302,7 +306,8 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     }
     if result.misplaced and result.misplaced.at == model.joint_names[j]:
         what = {"zero": "a zero that is off", "base": "a tilted base", "scale": "a wrong scale of efforts"}
-        shares[f"{what[result.misplaced.what]} is most of it"] = result.misplaced.share
+        cause = what.get(result.misplaced.what, "a drift of efforts")
+        shares[f"{cause} is most of it"] = result.misplaced.share
     width, partners = result.found.coulomb_velocity, turn_together(result, model, j)
     for i, other in enumerate(model.joint_names):
         if i != j:
