@@ -149,12 +149,12 @@ def judge_defects(
     placing = inside.union(*(path_to(robot, link) for link in first))
     moved_links = {name for joint in chain.joints for name in (joint.body, *joint.lumped)}
     for link in robot.links:
-        for _, error in link.defects:
+        for error, _ in link.defects:
             why = "" if link.name in moved_links else "no harm here: the link does not move with the chain"
             notes.refuse_unless(error, why)
     for joint in robot.joints:
-        for aspect, error in joint.defects:
-            matters = joint in moving or (joint in placing and aspect == "placement")
+        for error, placement in joint.defects:
+            matters = joint in moving or (joint in placing and placement)
             why = "" if matters else "no harm here: the joint does not move with the chain"
             notes.refuse_unless(error, why)
 

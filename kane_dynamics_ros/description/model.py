@@ -55,14 +55,14 @@ class Mimic:
     offset: float = 0.0
 
 
-Aspect = Literal["inertia", "placement", "axis", "motion"]
-
-
 class Defect(NamedTuple):
-    """What is wrong with a part of a link or joint; whether it matters is known when a chain is chosen."""
+    """What is wrong with a part of a link or joint; whether it matters is known when a chain is chosen.
 
-    aspect: Aspect
+    ``placement``: it is about where a joint is, which matters to all that it carries.
+    """
+
     error: DescriptionError
+    placement: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from kane_dynamics_ros.description.judgement import note_names
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
-    Aspect,
     Defect,
     Inertia,
     Joint,
@@ -364,8 +363,7 @@ def read_link(part: Part, parsed: Any) -> Link:
         except DescriptionError as error:
             errors.append(error)
     element = part.reader.element
-    defects = tuple(Defect("inertia", error) for error in errors)
-    return Link(parsed.name, inertia, element.line, *shape_size(element), defects)
+    return Link(parsed.name, inertia, element.line, *shape_size(element), tuple(map(Defect, errors)))
 
 
 def read_inertial(inertial: Reader, parsed: Any) -> Inertia:
@@ -394,27 +392,23 @@ def read_inertial(inertial: Reader, parsed: Any) -> Inertia:
 
 def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     """A joint; ``mimic`` is as written. A part that cannot be read is a defect, and stands at its default."""
-    aspects: dict[str, Aspect] = {"origin": "placement", "axis": "axis"}
-    defects = [
-        Defect(aspects.get(tag, "motion"), error) for tag, errors in part.defects.items() for error in errors
-    ]
+    defects = [Defect(error, tag == "origin") for tag, errors in part.defects.items() for error in errors]
     joint = part.reader
 
-    def tried(aspect: Aspect, default: T, read: Callable[..., T], *arguments: Any) -> T:
+    def tried(default: T, read: Callable[..., T], *arguments: Any) -> T:
         try:
             return read(*arguments)
         except DescriptionError as error:
-            defects.append(Defect(aspect, error))
+            defects.append(Defect(error, placement=read is read_pose))
             return default
 
-    pose = tried("placement", Pose(), read_pose, joint, parsed.origin)
-    damping, friction, armature = tried(
-        "motion", (0.0, 0.0, 0.0), read_coefficients, joint.first("dynamics"), parsed.dynamics
-    )
-    defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
+    pose = tried(Pose(), read_pose, joint, parsed.origin)
+    coefficients = joint.first("dynamics"), parsed.dynamics
+    damping, friction, armature = tried((0.0, 0.0, 0.0), read_coefficients, *coefficients)
+    defects += map(Defect, extras.errors.get(parsed.name, ()))
     rotor_inertia = joined_rotor_inertia(joint, armature, extras.motor_inertias.get(parsed.name, ()))
-    axis = tried("axis", X, read_axis, joint, parsed.axis) if parsed.type in AXIAL else X
-    limits = tried("motion", Limits(), read_limits, joint.first("limit"), parsed)
+    axis = tried(X, read_axis, joint, parsed.axis) if parsed.type in AXIAL else X
+    limits = tried(Limits(), read_limits, joint.first("limit"), parsed)
     return Joint(
         name=parsed.name,
         kind=parsed.type,
