@@ -41,8 +41,7 @@ def load_robot(
     'base'
     """
     source = os.fspath(path)
-    data = read_bytes(source)
-    text = expanded(source, data, xacro_arguments, packages, xacro_seconds)
+    data, text = read_expanded(source, xacro_arguments, packages, xacro_seconds)
     if text is None:
         return parse_robot(data, source)
     robot = parse_robot(text, f"{source} (expanded)")
@@ -67,9 +66,7 @@ def urdf_content(
 
     Whether it describes a robot that we can read is not asked. Raises ``DescriptionError``.
     """
-    source = os.fspath(path)
-    data = read_bytes(source)
-    text = expanded(source, data, xacro_arguments, packages, xacro_seconds)
+    data, text = read_expanded(os.fspath(path), xacro_arguments, packages, xacro_seconds)
     return data if text is None else text.encode()
 
 
@@ -110,21 +107,22 @@ def read_bytes(source: str) -> bytes:
 # xacro
 
 
-def expanded(
+def read_expanded(
     source: str,
-    data: bytes,
     arguments: Mapping[str, str] | None,
     packages: Sequence[str | os.PathLike[str]],
     seconds: float,
-) -> str | None:
-    """The URDF text that xacro makes of file ``source`` with content ``data``; None where it is no xacro.
+) -> tuple[bytes, str | None]:
+    """The content of file ``source``, and the URDF text that xacro makes of it; None where it is no xacro.
 
     Raises ``DescriptionError``, also for ``arguments`` of what is no xacro.
     """
+    data = read_bytes(source)
     if source.endswith(".xacro") or has_xacro_tags(source, data):
-        return expand_xacro(source, data, arguments or {}, [Path(folder) for folder in packages], seconds)
+        folders = [Path(folder) for folder in packages]
+        return data, expand_xacro(source, data, arguments or {}, folders, seconds)
     refuse_arguments(source, arguments)
-    return None
+    return data, None
 
 
 def has_xacro_tags(source: str, data: bytes) -> bool:
