@@ -225,19 +225,18 @@ def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, Record
     *_, last = runs.values()
     written = [folder / name for name in ("position.png", "error.png", "torque.png")]
     with rc_context(STYLE):
-        figure, rows = drawn("Joint positions", "[rad]", joint_names, runs, lambda run: run.position)
-        for i, axes in enumerate(rows):
-            times, values = last.broken(last.reference)
-            axes.plot(times, values[:, i], "k:", label="reference", linewidth=1.2)
-        save(figure, rows, written[0])
+        figure = drawn("Joint positions", "[rad]", joint_names, runs, lambda run: run.position)
+        times, values = last.broken(last.reference)
+        for axes, column in zip(figure.axes, values.T, strict=True):
+            axes.plot(times, column, "k:", label="reference", linewidth=1.2)
+        save(figure, written[0])
         title = "Size of the tracking error (logarithmic scale)"
-        figure, rows = drawn(title, UNIT, joint_names, runs, lambda run: 1e3 * np.abs(run.error))
-        for axes in rows:
+        figure = drawn(title, UNIT, joint_names, runs, lambda run: 1e3 * np.abs(run.error))
+        for axes in figure.axes:
             axes.set_yscale("log")
             axes.set_ylim(bottom=SMALLEST_ERROR)
-        save(figure, rows, written[1])
-        figure, rows = drawn("Joint torques", "[N m]", joint_names, runs, lambda run: run.effort)
-        save(figure, rows, written[2])
+        save(figure, written[1])
+        save(drawn("Joint torques", "[N m]", joint_names, runs, lambda run: run.effort), written[2])
     return written
 
 
@@ -247,23 +246,24 @@ def drawn(
     joint_names: Sequence[str],
     runs: Mapping[str, RecordedRun],
     values: Callable[[RecordedRun], Array],
-) -> tuple[Figure, Any]:
-    """A figure and its rows: one for each joint, with a line for each run, on a common time axis."""
+) -> Figure:
+    """A figure with a row for each joint, in it a line for each run, on a common time axis."""
     figure = Figure(figsize=(9.0, 1.7 * len(joint_names) + 1.0), layout="constrained")
     rows = figure.subplots(len(joint_names), 1, sharex=True)
-    for i, (axes, name) in enumerate(zip(rows, joint_names, strict=True)):
-        for (label, run), line in zip(runs.items(), LINES, strict=True):
-            times, broken = run.broken(values(run))  # with a hole where states are missing
-            axes.plot(times, broken[:, i], label=label, **line)
+    for (label, run), line in zip(runs.items(), LINES, strict=True):
+        times, broken = run.broken(values(run))  # with a hole where states are missing
+        for axes, column in zip(rows, broken.T, strict=True):
+            axes.plot(times, column, label=label, **line)
+    for axes, name in zip(rows, joint_names, strict=True):
         axes.set(title=name, ylabel=unit)
     rows[-1].set_xlabel("time since the start [s]")
     rows[-1].set_xlim(0.0, max(run.times[-1] for run in runs.values()))
     figure.suptitle(title, fontsize=13)
-    return figure, rows
+    return figure
 
 
-def save(figure: Figure, rows: Any, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Add one legend for all rows, and write the figure."""
-    handles, labels = rows[0].get_legend_handles_labels()
+    handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     figure.savefig(path)

@@ -109,11 +109,10 @@ def floor_points(arguments: argparse.Namespace, chain: Chain, gravity: Array) ->
         return None
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
     boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
-    if arguments.floor is not None:
-        floor = arguments.floor
-    else:  # the lowest corner of the root link, where that is below it
+    floor = arguments.floor
+    if floor is None:  # the lowest corner of the root link, where that is below it
         corners = box_corners(boxes[chain.root]) if chain.root in boxes else []
-        floor = min(0.0, *(float(corner @ up) for corner in corners), 0.0)
+        floor = min([0.0, *(float(corner @ up) for corner in corners)])
     return excitation.body_points(chain, boxes, arguments.clearance, floor, up)
 
 
