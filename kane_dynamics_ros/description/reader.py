@@ -92,7 +92,7 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     root_link = check_tree(made_links, made_joints, root.line, notes)
     write_unread(unread, notes)
     note_names(made_links, made_joints, notes)
-    broken = trace_mimics(made_joints).broken
+    _, broken = trace_mimics(made_joints)
     for joint in made_joints:
         if joint.name in broken:
             message = f"its <mimic> cannot be followed: {broken[joint.name]}"

@@ -84,23 +84,15 @@ def reached_from(root: str, below: Mapping[str, Sequence[Joint]]) -> list[Joint]
 # Joints that follow others: each follower traced to the joint that leads in the end
 
 
-class Mimics(NamedTuple):
-    """Followers with the leader at the end of their line, multiplier and offset composed.
-
-    Then the followers whose ``<mimic>`` cannot be followed, with the reason.
-    """
-
-    traced: dict[str, Mimic]
-    broken: dict[str, str]
-
-
-def trace_mimics(joints: Sequence[Joint]) -> Mimics:
+def trace_mimics(joints: Sequence[Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
     """Trace each follower of a robot: climb to a joint that follows none, then compose on the way back.
 
-    q = m (m' q_leader + b') + b, where the leader itself follows with m' and b'.
+    q = m (m' q_leader + b') + b, where the leader itself follows with m' and b'. Returns the followers with
+    the leader at the end of their line, and those whose ``<mimic>`` cannot be followed, with the reason.
     """
     by_name = {joint.name: joint for joint in joints}
-    traced, broken = mimics = Mimics({}, {})
+    traced: dict[str, Mimic] = {}
+    broken: dict[str, str] = {}
     for joint in joints:
         line: dict[str, Mimic] = {}
         while joint.mimic is not None and not any(joint.name in known for known in (line, traced, broken)):
@@ -123,14 +115,14 @@ def trace_mimics(joints: Sequence[Joint]) -> Mimics:
                 traced[name] = composed
             else:
                 broken[name] = reason
-    return mimics
+    return traced, broken
 
 
 # Which joints of a robot are held, and where: locked ones, followers of these, and branches
 
 
 class HeldJoints(NamedTuple):
-    """Which joints of a robot are held; ``mimics`` and ``broken`` are those of ``Mimics``."""
+    """Which joints of a robot are held; ``mimics`` and ``broken`` are those of ``trace_mimics``."""
 
     lock: Mapping[str, float]
     joints: frozenset[str]  # locked, not below the root, and followers of such or with multiplier 0
