@@ -136,8 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_foreign(arguments.output, [path.name for path in files.values()], COMMAND)
     refuse_unwritable(arguments.output)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
-        with Progress() as progress:
-            progress.doing("deriving the equations")
+        with Progress("deriving the equations") as progress:
             model = nominal_model(chain, arguments.gravity, Path(folder))
             progress.doing("reading the bags", unit="messages")
             with read(model, fitted + judged, arguments, renamings, progress) as store:
@@ -148,15 +147,13 @@ def run(arguments: argparse.Namespace) -> int:
                 result = result_of(inputs, found, files, notes_on_urdf(inputs, found, urdf) if urdf else ())
         lines = writing.lines(result) if urdf else payload_lines(inputs, result)
         print("\n".join([*warning_lines(chain), *lines]), flush=True)
-        with Progress() as progress:
-            progress.doing("writing the results")
+        with Progress("writing the results"):
             if urdf:
                 write_results(inputs, result, files, urdf)
             else:
                 write_payload(inputs, result, files)
     if "module" in files and not arguments.no_compile:
-        with Progress() as progress:
-            progress.doing("compiling")
+        with Progress("compiling"):
             compiled = compilation(files["module"])
         print(compiled)
     print("written: " + ", ".join(map(str, files.values())))

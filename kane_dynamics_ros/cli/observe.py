@@ -79,8 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     damages: list[str] = []
     for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
         lines = []
-        with Progress() as progress:
-            progress.doing("reading the bag")
+        with Progress("reading the bag") as progress:
             recording = read_for(model, bag, arguments.topic, renamings)
             progress.doing("looking for contacts")
             if arguments.calibrate:
