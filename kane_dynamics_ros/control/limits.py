@@ -104,7 +104,7 @@ class MotionLimits:
     upper: Array
     fastest: Array
 
-    def check(self, spline: Spline, named: Mask | None = None) -> None:
+    def check(self, spline: Spline, named: Mask | bool = True) -> None:
         """Refuse a motion that leaves the limits: a ``TrajectoryError``, ``outside_limits``.
 
         ``spline`` has one start more than segments: the end of the last one. Points and the motion between
@@ -114,9 +114,7 @@ class MotionLimits:
         since = durations[:, np.newaxis] * np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)
         q, qd = evaluate_many(spline.segments, since, 2).reshape(-1, 2, len(self.joints)).swapaxes(0, 1)
         times = (spline.starts_ns[:-1, np.newaxis] * NANOSECOND + since).ravel()
-        lower, upper = self.lower, self.upper
-        if named is not None:
-            lower, upper = np.where(named, lower, -math.inf), np.where(named, upper, math.inf)
+        lower, upper = np.where(named, self.lower, -math.inf), np.where(named, self.upper, math.inf)
         self._check("position", q, times, lower, upper)
         self._check("velocity", qd, times, -self.fastest, self.fastest)
 

@@ -141,7 +141,7 @@ class _Sample(NamedTuple):
     p: Array
     drift: Array
     effort: Array
-    released: Mask
+    released: Mask | bool
     qd: Array
     speed_parts: Array
     jacobian: Array | None
@@ -171,7 +171,6 @@ class MomentumObserver:
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
         self._above_since = np.full(n, math.inf)
-        self._all = np.ones(n, dtype=np.bool_)
 
     def interrupt(self) -> None:
         """Let the next state follow as after a gap: its time cannot be compared with those of before."""
@@ -182,10 +181,10 @@ class MomentumObserver:
         self.collision = None
         self._above_since[:] = math.inf
 
-    def update(self, q: Array, qd: Array, effort: Array, time: float, released: Mask | None = None) -> bool:
+    def update(self, q: Array, qd: Array, effort: Array, time: float, released: Mask | bool = True) -> bool:
         """Take a state and its effort at ``time`` [s]; whether the residual is new.
 
-        Nothing is concluded of joints that a brake may hold: all but those ``released`` (n,); None: none.
+        Nothing is concluded of joints that a brake may hold: all but those ``released`` (n,).
         """
         settings, before = self.settings, self._before
         if time <= self.seen:
@@ -196,7 +195,6 @@ class MomentumObserver:
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
-        released = self._all if released is None else released
         self._before = now = _Sample(time, p, drift, effort, released, qd, _speed_parts(settings, qd), J)
         if before is None or time - before.time > settings.longest_gap:
             self.residual = self.offset.copy()  # a contact of before the gap is none of after it

@@ -110,13 +110,13 @@ def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], r
     m, n = len(request.points), len(joints)
     times_ns = np.empty(m, dtype=np.int64)
     rows = [np.empty((m, n)) for _ in FIELDS]
-    previous: int | None = None
+    previous = -1  # [ns]
     for start in range(0, m, BLOCK):
         points = request.points[start : start + BLOCK]
         for index, point in enumerate(points, start):
             _check_point(index, point, len(request.names))
-            if point.time_ns < 0 or (previous is not None and point.time_ns <= previous):
-                allowed = "0 or more" if previous is None else f"more than {previous * NANOSECOND:.9f} s"
+            if point.time_ns <= previous:
+                allowed = "0 or more" if previous < 0 else f"more than {previous * NANOSECOND:.9f} s"
                 raise TrajectoryError(
                     f"point {index}: time_from_start is {point.time_ns * NANOSECOND:.9f} s; allowed is "
                     f"{allowed}, for the times increase from point to point",

@@ -139,7 +139,7 @@ class ObserverOutput:
         """
         effort = measured if self.measured else commanded
         time = stamp_ns / SECOND_NS
-        released = self._released_at(q, measured, time) if self.measured else None
+        released = self._released_at(q, measured, time) if self.measured else True
         if commanded is None and self._commanded is not None:
             self._brakes.forget()
         self._commanded, self._taken = commanded, time
