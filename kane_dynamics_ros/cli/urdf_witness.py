@@ -13,8 +13,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Inertia
-from kane_dynamics_ros.description.findings import Notes
-from kane_dynamics_ros.description.xml_tree import Element, parse_xml, strip_namespace
+from kane_dynamics_ros.description.xml_tree import Element, parse_urdf
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 
@@ -51,8 +50,7 @@ class UrdfWitness:
         except ImportError as error:
             message = "Pinocchio is not installed (python3 -m pip install pin)"
             raise WitnessError(message, "not_installed") from error
-        tree = parse_xml(text)
-        strip_namespace(tree, Notes())
+        tree = parse_urdf(text)
         self.coordinates, self.root, self.locked = tuple(coordinates), root, locked
         self.joints = {joint.attributes["name"]: joint for joint in tree.all("joint")}
         self.above = {_link(joint, "child"): joint for joint in self.joints.values()}

@@ -18,7 +18,7 @@ from kane_dynamics_ros.description.findings import DescriptionError, Notes, Plac
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import ZERO, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
-from kane_dynamics_ros.description.xml_tree import Element, parse_xml, strip_namespace
+from kane_dynamics_ros.description.xml_tree import Element, parse_urdf
 from kane_dynamics_ros.text import listed
 
 TENSOR_ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -110,9 +110,7 @@ def parse_text(data: bytes, source: str | None = None) -> UrdfText:
     if b"\x00" in data:
         found = "its encoding is none of UTF-8, Latin-1 or ASCII"
         raise uneditable(Place(source), found, "save it as UTF-8")
-    root = parse_xml(data, source)
-    strip_namespace(root, Notes(source))
-    return UrdfText(data, root, source)
+    return UrdfText(data, parse_urdf(data, source), source)
 
 
 # The nearest inertia tensor that a body can have

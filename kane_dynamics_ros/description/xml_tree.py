@@ -162,6 +162,13 @@ def strip_namespace(root: Element, notes: Notes) -> None:
         waiting.extend(element.children)
 
 
+def parse_urdf(text: str | bytes, source: str | None = None) -> Element:
+    """The elements of a URDF, out of their namespace. Raises as ``parse_xml``."""
+    root = parse_xml(text, source)
+    strip_namespace(root, Notes(source))
+    return root
+
+
 # Attributes, checked before any parser takes them
 
 

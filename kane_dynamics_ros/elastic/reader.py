@@ -23,7 +23,7 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.description import Inertia, check_origin, parse_robot
-from kane_dynamics_ros.description.xml_tree import parse_xml
+from kane_dynamics_ros.description.xml_tree import parse_urdf
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
 from kane_dynamics_ros.elastic.link import ElasticLink, Material, Section, rectangle, tube, wrong_property
 from kane_dynamics_ros.errors import KaneDynamicsError, path_error
@@ -51,7 +51,7 @@ def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[
     Raises ``DescriptionError``, ``KaneDynamicsError`` (``elastic_value``).
     """
     links = []
-    for link in parse_xml(text, source).all("link"):
+    for link in parse_urdf(text, source).all("link"):
         for element in link.all("elastic"):
             where = f"{source}:{element.line}: <elastic> of link {link.attributes.get('name')!r}"
             links.append(_link(where, link.attributes.get("name", ""), element.attributes))

@@ -10,14 +10,14 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.geometry import rotation_rpy
-from kane_dynamics_ros.description.xml_tree import Element, parse_xml
+from kane_dynamics_ros.description.xml_tree import Element, parse_urdf
 from kane_dynamics_ros.viewing.meshes import mesh_points
 
 
 def link_boxes(urdf: bytes, folder: Path) -> dict[str, Array]:
     """Least and greatest coordinates (2, 3) [m] of each link whose shapes are all known."""
     boxes = {}
-    for link in parse_xml(urdf).all("link"):
+    for link in parse_urdf(urdf).all("link"):
         shapes = [*link.all("collision"), *link.all("visual")]
         corners = [shape_corners(shape, folder) for shape in shapes]
         known = [points for points in corners if points is not None]

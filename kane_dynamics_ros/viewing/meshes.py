@@ -18,7 +18,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.xacro_process import find_package
-from kane_dynamics_ros.description.xml_tree import parse_xml
+from kane_dynamics_ros.description.xml_tree import parse_urdf
 from kane_dynamics_ros.text import listed
 from kane_dynamics_ros.viewing.mesh_files import (
     INSTALL,
@@ -78,7 +78,7 @@ def load_meshes(urdf: str, folder: Path, *, anywhere: bool = False, packages: Se
     in_file: dict[str, int] = {}  # triangles
     refused: dict[str, list[str]] = {}  # names by the reason
     left = LARGEST_MESHES
-    links = parse_xml(urdf).all("link")
+    links = parse_urdf(urdf).all("link")
     shapes = [shape for link in links for visual in link.all("visual") for shape in visual.all("geometry")]
     meshes = [mesh for shape in shapes for mesh in shape.all("mesh")]
     for name in dict.fromkeys(mesh.attributes.get("filename", "") for mesh in meshes):

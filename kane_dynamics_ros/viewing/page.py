@@ -17,7 +17,7 @@ from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot,
 from kane_dynamics_ros.description.load import refuse_arguments, urdf_content
 from kane_dynamics_ros.description.model import MOVING
 from kane_dynamics_ros.description.tree import hold
-from kane_dynamics_ros.description.xml_tree import Element, parse_xml
+from kane_dynamics_ros.description.xml_tree import Element, parse_urdf
 from kane_dynamics_ros.pages import rendered
 from kane_dynamics_ros.viewing.meshes import Mesh, Meshes, load_meshes
 
@@ -144,7 +144,7 @@ class ShownRobot(NamedTuple):
 def robot_from_file(path: Path, options: ViewOptions) -> ShownRobot:
     """A URDF or xacro file, in any encoding that XML declares. Raises ``DescriptionError``."""
     robot = load_robot(path, **options.loading)
-    tree = parse_xml(urdf_content(path, **options.loading), str(path))
+    tree = parse_urdf(urdf_content(path, **options.loading), str(path))
     return _shown(robot, tree, path.parent, options)
 
 
@@ -154,7 +154,7 @@ def robot_from_text(text: str, source: str, folder: Path, options: ViewOptions) 
     Raises ``DescriptionError``.
     """
     refuse_arguments(source, options.loading.get("xacro_arguments", {}))
-    return _shown(parse_robot(text, source), parse_xml(text, source), folder, options)
+    return _shown(parse_robot(text, source), parse_urdf(text, source), folder, options)
 
 
 def _shown(robot: Robot, tree: Element, folder: Path, options: ViewOptions) -> ShownRobot:

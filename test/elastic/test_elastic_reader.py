@@ -36,6 +36,8 @@ def test_urdf_and_yaml_say_the_same(tmp_path):
         "rod: {E: 7.0e+10, G: 2.6e10, density: 2700, tube: [0.016, 0.008], elements: 3, damping: 0.02}"
     )
     assert elastic_links_from_text(urdf(ATTRIBUTES)) == (EXPECTED,)
+    prefixed = urdf(ATTRIBUTES).replace("</", "</u:").replace("<", "<u:").replace("<u:/u:", "</u:")
+    assert elastic_links_from_text(prefixed) == (EXPECTED,)
     assert elastic_links_from_yaml(yaml) == (EXPECTED,)
 
 

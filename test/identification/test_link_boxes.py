@@ -40,4 +40,6 @@ def test_link_with_a_shape_that_is_not_read_has_no_box(tmp_path):
     urdf = f'<robot name="r"><link name="a">{box}</link><link name="b">{box}{broken}</link></robot>'
     found = link_boxes(urdf.encode(), tmp_path)
     assert list(found) == ["a"]
+    prefixed = urdf.replace("</", "</u:").replace("<", "<u:").replace("<u:/u:", "</u:")
+    assert list(link_boxes(prefixed.encode(), tmp_path)) == ["a"]
     np.testing.assert_allclose(found["a"], [[-0.5, -1, -2], [0.5, 1, 2]])
