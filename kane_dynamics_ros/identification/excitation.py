@@ -331,13 +331,21 @@ class Arm:
 
         A shoulder's lower edge may do neither. Of its opposite corners, each may be lifted by poses that
         lower the other: of a body, points that no pose lifts together are left out, unless a pose brings them
-        to the floor.
+        to the floor. Raises ``IdentificationError`` where that leaves nothing of a body that reaches the
+        floor so, or of the last one.
         """
         points = self.points
         if points is None:
             return None
         height, slope = heights(self.chain, points, self.limits.poses(POSES, random))
-        chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
+        moving = np.abs(slope).sum(axis=(0, 2)) > 1e-9
+        chosen = moving & (np.quantile(height, 0.9, axis=0) > points.height)
+        for k in np.unique(points.body[moving & ~np.isin(points.body, points.body[chosen])]):
+            own = height[:, moving & (points.body == k)]
+            if own.min() < points.floor or k == points.body[moving].max():
+                link, short = self.chain.joints[k].body, points.height - float(own.max())
+                broken = f"link {link!r}, lifted highest, {short:.3f} m below the clearance over the floor"
+                raise no_trajectory(broken)
         clear = (height > points.height).astype(float)
         same_body = points.body[:, None] == points.body
         excluded = chosen & (same_body & (clear.T @ clear == 0.0))[:, chosen].any(axis=1)

@@ -188,6 +188,12 @@ def test_a_low_shoulder_does_not_count_against_the_clearance_but_all_that_reache
     assert over.size
     assert (over > 0.0).all()
     assert (points.place[:, 2] > 0.1).sum() == 4  # all corners of the arm's far end
+    for clearance, floor in ((5.0, 0.0), (0.05, 0.7)):  # a table that none of it reaches is not left out
+        arm = Arm(None, chain, limits, body_points(chain, boxes, clearance, floor, UP))
+        with pytest.raises(
+            excitation.IdentificationError, match=r"link 'arm', lifted highest, \d\.\d+ m below"
+        ):
+            arm.clearable(random)
 
 
 def test_a_gripper_is_left_out_and_an_arm_is_not():
