@@ -71,6 +71,11 @@ def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeo
     def somebody_tells() -> bool:
         return node.count_publishers(STATUS) > 0
 
+    def left_alone() -> int:
+        text = f"interrupted; the controller goes on: a trajectory without points on {topic} stops it"
+        print(text, file=sys.stderr)
+        return INTERRUPTED
+
     node.create_subscription(DiagnosticStatus, STATUS, take, STATUS_QOS)
     topic = publisher.topic_name
     if not until(lambda: publisher.get_subscription_count() > 0, timeout):
@@ -80,6 +85,8 @@ def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeo
             "no_subscriber",
         )
     tells = until(somebody_tells, GRACE)
+    if not wait():
+        return INTERRUPTED
     publisher.publish(message)
     if not tells:
         publisher.wait_for_all_acked(Duration(seconds=timeout))
@@ -103,7 +110,9 @@ def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeo
         if not until(somebody_tells, GRACE):
             break
         if not wait():
-            return INTERRUPTED
+            return left_alone()
+    if not wait():
+        return left_alone()
     what = "the controller has gone" if answered else f"the controller did not answer in {timeout:g} s"
     print(f"{what}; what became of the trajectory is not known", file=sys.stderr)
     return 1

@@ -162,3 +162,19 @@ def test_ctrl_c_while_it_waits_ends_it_without_a_traceback(watcher, file):
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate()
     assert (process.returncode, errors) == (INTERRUPTED, "")
+
+
+@pytest.mark.parametrize("answers", [[("", "accepted", "takes 600 s")], []])
+def test_ctrl_c_once_it_was_sent_says_that_the_controller_goes_on(controller, file, answers):
+    received = controller(answers)
+    command = [sys.executable, "-m", "kane_dynamics_ros", "send", str(file), "--timeout", "60"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not received:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == INTERRUPTED
+    assert errors == (
+        "interrupted; the controller goes on: a trajectory without points on /joint_trajectory stops it\n"
+    )
