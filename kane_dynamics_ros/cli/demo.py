@@ -78,10 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the three controllers and show how they track; 1 when one is worse than it must be."""
     if not can_import("rclpy"):
         raise ros_missing("the demonstration")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-            # through the ``finally`` clauses, so that no node stays behind
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
     output: Path = arguments.output
     claim_folder(output)
     model = load_model(MODEL)

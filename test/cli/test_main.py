@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -47,6 +49,22 @@ def test_interrupt_ends_quietly_with_exit_code_130(command, capsys):
     command.run = interrupt
     assert cli.main(["try"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_signal_that_ends_a_command_leaves_no_folder(tmp_path):
+    """SIGTERM, as `timeout` and services send it, while it works in a folder of its own."""
+    root = Path(cli.__file__).parents[2]
+    words = ["excite", root / "urdf/manipulator_5dof.urdf", "-o", tmp_path / "x.yaml"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kane_dynamics_ros", *words],
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(root)},
+    )
+    while not list(tmp_path.glob("kane_dynamics_excite_*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.terminate()
+    assert process.wait() == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupt_while_the_command_is_imported_ends_quietly_too(tmp_path):
