@@ -375,10 +375,10 @@ def c_header(
             shape=" x ".join(map(str, function.shape)),
             cost=f"{counts[function.name].total} operations{costs.get(function.name, '')}",
             head=declaration(name, function, precision.real),
-            batch_head=declaration(name, function, batch=True),
         )
         for function in equations.functions
     ]
+    batches = [f"{declaration(name, function, batch=True)};" for function in equations.functions]
     return c_text(
         HEADER["header"],
         *precision.kept(),
@@ -396,6 +396,7 @@ def c_header(
         prepared=len(derived.prepare.outputs),
         places="\n".join(f"   [{s.start} .. {s.stop - 1}] {key}" for key, s in slices if s.stop > s.start),
         declarations="\n".join(declarations),
+        batches="\n".join(batches),
         table=_table(equations.functions),
     )
 

@@ -16,7 +16,8 @@
    keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
    mass matrix is singular. Arrays must not overlap. Any number of threads may call at once.
    Each function has a form for count states, row after row: manipulator_5dof_..._batch; -DKD_WITHOUT_BATCHES leaves those
-   that compute several at once out of manipulator_5dof.c, of which the compiler then takes a third of its time.
+   that compute several at once out of manipulator_5dof.c, of which the compiler then takes a third of its time, and
+   -DMANIPULATOR_5DOF_WITHOUT_BATCHES all of them out of this file.
 */
 
 #define MANIPULATOR_5DOF_JOINTS 5
@@ -44,135 +45,138 @@ void manipulator_5dof_prepare(const double *parameters, double *out);
 
 /* tau = M(q) qdd + V(q, qd); out: 5; 134 operations. */
 void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* V(q, qd), without friction; out: 5; 114 operations. */
 void manipulator_5dof_bias(const double *q, const double *qd, double *out);
-void manipulator_5dof_bias_batch(const double *q, const double *qd, double *out, size_t count);
 
 /* effort that holds the arm at rest; out: 5; 8 operations. */
 void manipulator_5dof_gravity(const double *q, double *out);
-void manipulator_5dof_gravity_batch(const double *q, double *out, size_t count);
 
 /* M(q), rotor inertia included; out: 5 x 5; 37 operations. */
 void manipulator_5dof_mass_matrix(const double *q, double *out);
-void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t count);
 
 /* M^-1; out: 5 x 5; 109 operations. */
 int manipulator_5dof_inverse_mass_matrix(const double *q, double *out);
-int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, size_t count);
 
 /* qdd that the efforts tau cause, without friction; out: 5; 203 operations. */
 int manipulator_5dof_forward_dynamics(const double *q, const double *qd, const double *tau, double *out);
-int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, const double *tau, double *out, size_t count);
 
 /* d tau / d q, then d tau / d qd; out: 2 x 5 x 5; 368 operations. */
 void manipulator_5dof_inverse_dynamics_derivatives(const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 991 operations. */
 int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double *qd, const double *tau, double *out);
-int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const double *qd, const double *tau, double *out, size_t count);
 
 /* tau = M(q) qdd + V(q, qd); out: 5; 264 operations. */
 void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* V(q, qd), without friction; out: 5; 230 operations. */
 void manipulator_5dof_bias_with(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_bias_with_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* effort that holds the arm at rest; out: 5; 62 operations. */
 void manipulator_5dof_gravity_with(const double *prepared, const double *q, double *out);
-void manipulator_5dof_gravity_with_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* M(q), rotor inertia included; out: 5 x 5; 153 operations. */
 void manipulator_5dof_mass_matrix_with(const double *prepared, const double *q, double *out);
-void manipulator_5dof_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* M^-1; out: 5 x 5; 293 operations. */
 int manipulator_5dof_inverse_mass_matrix_with(const double *prepared, const double *q, double *out);
-int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* qdd that the efforts tau cause, without friction; out: 5; 466 operations. */
 int manipulator_5dof_forward_dynamics_with(const double *prepared, const double *q, const double *qd, const double *tau, double *out);
-int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count);
 
 /* d tau / d q, then d tau / d qd; out: 2 x 5 x 5; 1030 operations. */
 void manipulator_5dof_inverse_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 2058 operations. */
 int manipulator_5dof_forward_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *tau, double *out);
-int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count);
 
 /* C(q, qd) of Christoffel symbols; out: 5 x 5; 464 operations. */
 void manipulator_5dof_coriolis(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_coriolis_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* Y: tau = Y pi, rotors excluded; out: 5 x 50; 516 operations. */
 void manipulator_5dof_regressor(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* force, then torque about the joint, by which each joint moves its link, in link axes; out: 5 x 6; 341 operations. */
 void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
-void manipulator_5dof_reaction_wrenches_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
 /* kinetic and potential energy; out: 2; 234 operations. */
 void manipulator_5dof_energy(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_energy_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* homogeneous transform of the tip in the root frame; out: 4 x 4; 57 operations. */
 void manipulator_5dof_tip_pose(const double *prepared, const double *q, double *out);
-void manipulator_5dof_tip_pose_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* angular, then linear velocity of the tip; out: 6 x 5; 45 operations. */
 void manipulator_5dof_tip_jacobian(const double *prepared, const double *q, double *out);
-void manipulator_5dof_tip_jacobian_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* J qd; out: 6; 76 operations. */
 void manipulator_5dof_tip_velocity(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_tip_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* of all that moves, in the root frame; out: 3; 102 operations. */
 void manipulator_5dof_center_of_mass(const double *prepared, const double *q, double *out);
-void manipulator_5dof_center_of_mass_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* its linear velocity; out: 3 x 5; 159 operations. */
 void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const double *q, double *out);
-void manipulator_5dof_center_of_mass_jacobian_batch(const double *prepared, const double *q, double *out, size_t count);
 
 /* JC qd; out: 3; 184 operations. */
 void manipulator_5dof_center_of_mass_velocity(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_center_of_mass_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* J^T w of a wrench in tip axes; out: 5; 40 operations. */
 void manipulator_5dof_external_effort(const double *prepared, const double *q, const double *wrench, double *out);
-void manipulator_5dof_external_effort_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
 /* d (J^T w) / d q, the wrench fixed in tip axes; out: 5 x 5; 69 operations. */
 void manipulator_5dof_external_effort_derivatives(const double *prepared, const double *q, const double *wrench, double *out);
-void manipulator_5dof_external_effort_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
 /* force, then torque about each joint, that a wrench at the tip brings there, in link axes; out: 5 x 6; 52 operations. */
 void manipulator_5dof_external_wrenches(const double *prepared, const double *q, const double *wrench, double *out);
-void manipulator_5dof_external_wrenches_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
 /* J^T w of a wrench in root axes; out: 5; 75 operations. */
 void manipulator_5dof_external_effort_in_root(const double *prepared, const double *q, const double *wrench, double *out);
-void manipulator_5dof_external_effort_in_root_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
 /* d (J^T w) / d q, the wrench fixed in root axes; out: 5 x 5; 113 operations. */
 void manipulator_5dof_external_effort_in_root_derivatives(const double *prepared, const double *q, const double *wrench, double *out);
-void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
 /* p = M qd, then C^T qd - g, to which p' adds the efforts; out: 2 x 5; 243 operations. */
 void manipulator_5dof_momentum(const double *prepared, const double *q, const double *qd, double *out);
-void manipulator_5dof_momentum_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 
 /* viscous * qd + coulomb * tanh(qd / coulomb_velocity); out: 5; 20 operations. */
 void manipulator_5dof_friction(const double *prepared, const double *qd, double *out);
+
+#ifndef MANIPULATOR_5DOF_WITHOUT_BATCHES
+void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count);
+void manipulator_5dof_bias_batch(const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_gravity_batch(const double *q, double *out, size_t count);
+void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t count);
+int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, size_t count);
+int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, const double *tau, double *out, size_t count);
+void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count);
+int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const double *qd, const double *tau, double *out, size_t count);
+void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
+void manipulator_5dof_bias_with_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_gravity_with_batch(const double *prepared, const double *q, double *out, size_t count);
+void manipulator_5dof_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count);
+int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count);
+int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count);
+void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
+int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count);
+void manipulator_5dof_coriolis_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
+void manipulator_5dof_reaction_wrenches_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
+void manipulator_5dof_energy_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_tip_pose_batch(const double *prepared, const double *q, double *out, size_t count);
+void manipulator_5dof_tip_jacobian_batch(const double *prepared, const double *q, double *out, size_t count);
+void manipulator_5dof_tip_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_center_of_mass_batch(const double *prepared, const double *q, double *out, size_t count);
+void manipulator_5dof_center_of_mass_jacobian_batch(const double *prepared, const double *q, double *out, size_t count);
+void manipulator_5dof_center_of_mass_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
+void manipulator_5dof_external_effort_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
+void manipulator_5dof_external_effort_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
+void manipulator_5dof_external_wrenches_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
+void manipulator_5dof_external_effort_in_root_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
+void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
+void manipulator_5dof_momentum_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count);
 void manipulator_5dof_friction_batch(const double *prepared, const double *qd, double *out, size_t count);
+#endif
 
 #ifdef __cplusplus
 }

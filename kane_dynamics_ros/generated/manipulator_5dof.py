@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 3,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '3d9baa28f70bb5b41fd0f5e7961b69de6fab5495f1c5203a32109cfccd117668',
+ 'c_sha256': 'd8c415e431b1b44466aa6731aec9f3da04685e9878f251997c270d861b835f72',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2795,4 +2795,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "d9f8347da8b44d6a3edea6c6542ca1a5cc4ab7e4ea1d2ed38aa5237442b17659"
+CONTENT_SHA256 = "1b5832e4f4170d15a88f8d820c66e5e472b2579227f4f9a96ae766a030d77dcb"

@@ -21,7 +21,8 @@ $banner
    Joints that follow by loops are the exception: their friction, follower_viscous and follower_coulomb of //? followers
    the parameters, is in inverse and forward dynamics, bias, their derivatives and reaction_wrenches. //? followers
    Each function has a form for count states, row after row: ${name}_..._batch; -DKD_WITHOUT_BATCHES leaves those //? batches
-   that compute several at once out of ${name}.c, of which the compiler then takes a third of its time. //? batches
+   that compute several at once out of ${name}.c, of which the compiler then takes a third of its time, and //? batches
+   -D${upper}_WITHOUT_BATCHES all of them out of this file. //? batches
 $legend
 */
 
@@ -43,6 +44,10 @@ void ${name}_default_parameters($real *out);
 void ${name}_prepare(const $real *parameters, $real *out);
 
 $declarations
+#ifndef ${upper}_WITHOUT_BATCHES //? batches
+$batches //? batches
+#endif //? batches
+
 #ifdef __cplusplus
 }
 #endif
@@ -57,4 +62,3 @@ $table
 //# declaration
 /* $summary; out: $shape; $cost. */
 $head;
-$batch_head; //? batches
