@@ -79,7 +79,7 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
         warning, above = "", np.mean(thresholds[:, j] >= (joint.effort or np.inf))
         if above:
             warning = (
-                f"for {100 * above:.2g} % of the time taken as free of contact its threshold is above its "
+                f"for {100 * above:.0f} % of the time taken as free of contact its threshold is above its "
                 f"{limit}: no contact is found in it then; a lasting contact there, or friction that the "
                 "model lacks, raises it"
             )
