@@ -81,6 +81,10 @@ def verdict_on(
         figures += f", {100 * moving(result):.3g} % while the joints move"
     if result.judged.creep.any() and held.relative(held.identified) < left / 100:
         figures += f", {100 * held.relative(held.identified):.3g} % with friction after creeping"
+    if (whole := held.relative(held.identified)) > OVERFITTED * left / 100:
+        figures += (
+            f", {100 * whole:.3g} % with every term found: do signs, load and offsets of the data agree?"
+        )
     told = {each.code for each in doubts}
     if alone := [name for name, each in zip(model.joint_names, joints, strict=True) if each.code == "alone"]:
         figures += (

@@ -676,6 +676,18 @@ def test_the_verdict_is_told_where_writing_fails_at_the_end(tmp_path, capsys, mo
     assert not (tmp_path / "out").exists()
 
 
+def test_recordings_that_contradict_each_other_are_asked_about(tmp_path):
+    """One joint's effort has an offset in what is fitted, and none in what judges it."""
+    motion = two_links.harmonics()
+    tau = two_links.rigid(motion) + 2.0 * np.tanh(motion[1] / 0.01)
+    urdf, right = two_links.urdf(tmp_path), two_links.bag(tmp_path / "right", motion, tau)
+    wrong = two_links.bag(tmp_path / "wrong", motion, tau + np.array([0.0, 3.0]))
+    question = "every term found: do signs, load and offsets of the data agree?"
+    for fitted, asked in ((wrong, True), (right, False)):
+        _, data, _ = identified(tmp_path, urdf, fitted, "--validate", str(right))
+        assert (question in data["verdict"]["sentence"]) == asked
+
+
 def test_a_missing_bag_to_validate_is_told_before_bags_are_read(tmp_path, capsys):
     words = ["identify", str(tmp_path / "also_missing"), "--validate", str(tmp_path / "missing")]
     (tmp_path / "also_missing").mkdir()
