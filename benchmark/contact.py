@@ -49,7 +49,7 @@ class Instant(NamedTuple):
 def demo(start: Array) -> Trajectory:
     """The demonstration's motion, over and over."""
     period = round((DURATION + 0.5) / STEP)
-    table = np.stack(reference(np.arange(period) * STEP, start), axis=1)
+    table = np.stack(reference(np.arange(period) * STEP, start)[1:], axis=1)
 
     def at(time: float) -> Array:
         row: Array = table[round(time / STEP) % period]
