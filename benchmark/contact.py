@@ -7,7 +7,6 @@ minutes; the tests run shortened versions of the same functions.
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -198,10 +197,9 @@ def _settings(model: DynamicsModel) -> ObserverSettings:
 
 def _law(model: DynamicsModel) -> Law:
     n = len(model.joint_names)
-    law = Law(
+    return Law(
         "computed_torque", model.with_urdf_friction(), np.full(n, 400.0), np.full(n, 40.0), TermSwitches()
     )
-    return replace(law, continuous=None)
 
 
 def main(minutes: float = 10.0) -> int:
