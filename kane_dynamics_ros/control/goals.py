@@ -6,6 +6,7 @@ A trajectory is accepted, then finished or dropped; or it is refused, with the r
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -44,16 +45,23 @@ class Tolerances:
         asked = self.goal.any() or (self.goal_velocity is not None and self.goal_velocity.any())
         return bool(asked or self.stopped_velocity)
 
+    @cached_property
+    def _weights(self) -> Array:
+        return _inverse(self.trajectory)
+
     def violated(self, error: Array, reference: Array, qd: Array) -> int | None:
         """The joint whose error of position (n,) or else of velocity is worst, if too large while moving."""
-        joint = _worst(error, self.trajectory)
-        return _worst(reference[1] - qd, self.trajectory_velocity) if joint is None else joint
+        joint = _worst(error * self._weights)
+        if joint is None and self.trajectory_velocity is not None:
+            joint = _worst((reference[1] - qd) * _inverse(self.trajectory_velocity))
+        return joint
 
     def missed(self, error: Array, qd: Array) -> int | None:
         """The joint that is not at its goal, or has not come to rest there; None when all have."""
         stopped = np.full_like(qd, self.stopped_velocity)
         checks = (error, self.goal), (qd, self.goal_velocity), (qd, stopped)
-        return next((joint for each in checks if (joint := _worst(*each)) is not None), None)
+        worst = (_worst(values * _inverse(allowed)) for values, allowed in checks if allowed is not None)
+        return next((joint for joint in worst if joint is not None), None)
 
 
 ANYWHERE = Tolerances(np.zeros(1), np.zeros(1))  # no joint is too far from its reference
@@ -216,10 +224,14 @@ def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
     return TrajectoryOutcome(ticket, "refused", str(error), error.code)
 
 
-def _worst(values: Array, allowed: Array | None) -> int | None:
-    """The index of the magnitude that exceeds what is allowed (n,) most, by its share; 0, or None: any."""
-    if allowed is None or not (np.abs(values) > allowed).any():
+def _inverse(allowed: Array) -> Array:
+    """What makes values shares of what is allowed (n,); 0 where anything is."""
+    return np.divide(1.0, allowed, out=np.zeros_like(allowed), where=allowed > 0.0)
+
+
+def _worst(shares: Array) -> int | None:
+    """The index of the largest magnitude, if that is above 1; cheap when all are small."""
+    if shares.dot(shares) <= 1.0:
         return None
-    shares = np.divide(np.abs(values), allowed, out=np.zeros_like(values), where=allowed > 0.0)
-    worst = int(shares.argmax())
-    return worst if shares[worst] > 1.0 else None
+    worst = int(np.abs(shares).argmax())
+    return worst if abs(shares[worst]) > 1.0 else None

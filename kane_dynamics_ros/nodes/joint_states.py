@@ -28,12 +28,14 @@ class NameOrder:
     """How one list of names maps to the model, and what came with it last.
 
     ``ours`` are indices into the model, ``theirs`` into the message; both are empty for messages about other
-    joints only. ``continuous`` marks those of ours that turn without end.
+    joints only. ``continuous`` marks those of ours that turn without end. ``same``: all are ours, in our
+    order, as with most publishers: nothing is put together then.
     """
 
     ours: NDArray[np.intp]
     theirs: NDArray[np.intp]
     continuous: Mask
+    same: bool
     stamp_ns: int = 0
     newest_ns: int = 0
     filter: Differentiated | None = None
@@ -106,7 +108,7 @@ class JointStateReader:
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
-            and not self.missing(time)
+            and (order.same or not self.missing(time))
         )
 
     def missing(self, time: float) -> list[str]:
@@ -134,7 +136,8 @@ class JointStateReader:
         if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
             return None
         theirs = np.array([places[self._joint_names[i]] for i in ours], dtype=np.intp)
-        return NameOrder(np.array(ours, dtype=np.intp), theirs, self._continuous[ours])
+        same = list(names) == self._joint_names
+        return NameOrder(np.array(ours, dtype=np.intp), theirs, self._continuous[ours], same)
 
     def _is_timely(self, stamp_ns: int, now_ns: int, order: NameOrder) -> bool:
         """Refuse stamps that are too old, in the future, or before one that was taken.
@@ -178,9 +181,13 @@ class JointStateReader:
         q, qd = _ours(position, order), _ours(velocity, order)
         if not (finite(q) and finite(qd)) and not self._complete(q, qd, order, time):
             return False
-        self.q, self.qd, self.effort = self.q.copy(), self.qd.copy(), self.effort.copy()
-        self.q[order.ours], self.qd[order.ours], self._came[order.ours] = q, qd, time
-        self.effort[order.ours] = _ours(message.effort, order)
+        effort = _ours(message.effort, order)
+        if order.same:
+            self.q, self.qd, self.effort = q, qd, effort
+        else:
+            self.q, self.qd, self.effort = self.q.copy(), self.qd.copy(), self.effort.copy()
+            self.q[order.ours], self.qd[order.ours], self.effort[order.ours] = q, qd, effort
+        self._came[order.ours] = time
         return True
 
     def _complete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:
@@ -212,4 +219,5 @@ def _ours(values: Any, order: NameOrder) -> Array:
     """The values of our joints, a new array; NaN where none are given."""
     if not len(values):
         return np.full(len(order.ours), math.nan)
-    return np.asarray(np.array(values, dtype=np.float64)[order.theirs])
+    array: Array = np.array(values, np.float64)
+    return array if order.same else array[order.theirs]
