@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1] / "kane_dynamics_ros"
 
 SINCE = ("systems", "packaging")  # rooms of new capabilities, which the budget does not know
-MOST_LINES, MOST_MODULES = 44_519, 222  # the others: where they stand; to be lowered to 28,000 and 150
+MOST_LINES, MOST_MODULES = 44_517, 222  # the others: where they stand; to be lowered to 28,000 and 150
 
 
 def sizes() -> dict[str, Counter[str]]:

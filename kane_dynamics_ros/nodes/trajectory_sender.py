@@ -95,7 +95,7 @@ def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeo
     print(f"sent on {topic}", flush=True)
     end = time.monotonic() + timeout
     answered = until(lambda: bool(reports), timeout)
-    while answered:
+    while answered and wait():
         while reports:
             news = reports.popleft()
             if news.get("code") == "no_state" and time.monotonic() < end:
@@ -109,8 +109,6 @@ def send(node: Node, request: TrajectoryRequest, wait: Callable[[], bool], timeo
                 return 0 if news["state"] == "finished" else 1
         if not until(somebody_tells, GRACE):
             break
-        if not wait():
-            return left_alone()
     if not wait():
         return left_alone()
     what = "the controller has gone" if answered else f"the controller did not answer in {timeout:g} s"
