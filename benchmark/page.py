@@ -60,7 +60,7 @@ How it is measured:
   them in whole cache lines, which spares the memory that it is read before it is written. A regressor is
   2,000 bytes: to store as many takes 75 to 95 ns past the caches, 110 to 120 through them; the loop, which
   computes while earlier results are still on their way, takes 115 to 120 ns, the batch 77 in the caches and
-  115 to 130 beyond. M takes 15 ns in the loop, the batch 11 in the caches and 14 to 16 beyond.
+  115 to 167 beyond. M takes 15 ns in the loop, the batch 11 in the caches and 14 to 17 beyond.
 - *The simulated arm*: of a cycle of 3.27 us (3.41 in turns before its Runge-Kutta step called forward
   dynamics), reading the sensors takes 0.67 us (three arrays are copied), the command 0.96 us (it is copied,
   and compared with finite values and limits: half of it), the step the rest: half of it in C. What is left
