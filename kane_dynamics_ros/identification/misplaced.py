@@ -31,10 +31,10 @@ class Misplaced(NamedTuple):
     """What differs: ``what`` is "zero", "base", "scale" or "drift", of that ``joint``, or None of the base.
 
     ``value``: the angle [rad] at which a joint stands where 0 is recorded; the three by which the base is
-    turned about the root's axes; the factor that takes the recorded efforts to the joint's; or what they gain
-    in a minute [N m] or [N]. ``error``: of
-    each. ``share``: how much of the residual's power at the joint ``at`` goes with it, on data that were not
-    fitted; ``left``: of the residuals of all joints, root mean squares [N m] or [N], what then remains.
+    turned about the root's axes; the factor that takes the recorded efforts to the joint's; or what they
+    gain in a minute [N m] or [N]. ``error``: of each. ``share``: how much of the residual's power at the
+    joint ``at`` goes with it, on data that were not fitted; ``left``: of the residuals of all joints, root
+    mean squares [N m] or [N], what then remains.
     """
 
     what: str
